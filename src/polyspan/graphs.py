@@ -1,0 +1,133 @@
+"""Graphs of a view: distances, Gaussian similarities, neighbours, proximities, Laplacians."""
+
+from typing import Any
+
+from array_api_compat import array_namespace, device
+
+from polyspan.linalg import Array, diagonal, gram, kth_smallest, order_statistics
+
+
+def squared_distances(X: Array) -> Array:
+    """Squared Euclidean distances between the rows of X, from its Gram matrix.
+
+    What is smaller than the rounding error of the products counts as zero, so that equal samples
+    are at distance zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> squared_distances(np.array([[0.0, 0.0], [3.0, 4.0]]))
+    array([[ 0., 25.],
+           [25.,  0.]])
+    """
+    G = gram(X)
+    xp = array_namespace(G)
+    squares = diagonal(G)
+    sums = squares[:, None] + squares[None, :]
+    D2 = sums - 2 * G
+    D2 = xp.where(D2 > 64 * xp.finfo(D2.dtype).eps * sums, D2, xp.zeros_like(D2))
+    return xp.where(_eye(D2), xp.zeros_like(D2), D2)
+
+
+def _eye(A: Array) -> Array:
+    """Boolean identity matrix of the size, library and device of A."""
+    xp = array_namespace(A)
+    return xp.eye(A.shape[0], dtype=xp.bool, device=device(A))
+
+
+def median_distance(D2: Array) -> float:
+    """Median over all pairs i < j of the distance, given squared distances.
+
+    When more than half of the distances are zero (duplicated samples) the median of the others
+    is taken, and 1 when there are no others, so that a Gaussian of this width is defined.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> median_distance(squared_distances(np.array([[0.0], [1.0], [3.0]])))
+    2.0
+    """
+    xp = array_namespace(D2)
+    n = D2.shape[0]
+    pairs = n * (n - 1) // 2
+    # Sorted, the matrix is n zeros of the diagonal, then every pair twice.
+    ranks = [n + 2 * ((pairs - 1) // 2), n + 2 * (pairs // 2)]
+    values = xp.reshape(D2, (-1,))
+    low, high = order_statistics(values, ranks)
+    if low == 0.0:
+        values = values[values > 0]
+        if values.shape[0] == 0:
+            return 1.0
+        low, high = order_statistics(values, [(values.shape[0] - 1) // 2, values.shape[0] // 2])
+    return (low**0.5 + high**0.5) / 2
+
+
+def gaussian(D2: Array, sigma: float) -> Array:
+    """Similarities ``exp(-d^2 / sigma^2)``."""
+    return array_namespace(D2).exp(-D2 / sigma**2)
+
+
+def mutual_neighbors(D2: Array, k: int) -> Array:
+    """Boolean matrix: i and j are each among the k nearest of the other (self excluded).
+
+    Ties at the k-th distance go to the lower row number, as a stable sort would have it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.array([[0.0], [1.0], [3.0]])
+    >>> mutual_neighbors(squared_distances(x), 1).astype(int)
+    array([[0, 1, 0],
+           [1, 0, 0],
+           [0, 0, 0]])
+    """
+    xp = array_namespace(D2)
+    D2 = xp.where(_eye(D2), xp.full_like(D2, xp.inf), D2)
+    limit = kth_smallest(D2, k)
+    below, ties = D2 < limit, D2 == limit
+    room = k - xp.count_nonzero(below, axis=1, keepdims=True)
+    if bool(xp.any(xp.count_nonzero(ties, axis=1, keepdims=True) > room)):
+        ties = ties & (xp.cumulative_sum(xp.astype(ties, room.dtype), axis=1) <= room)
+    nearest = below | ties
+    return nearest & nearest.T
+
+
+def first_order(X: Array, n_neighbors: int) -> tuple[Array, float]:
+    """First-order proximity Lambda of a view, and its sigma (GRMSC, eq. 2 and 3)."""
+    D2 = squared_distances(X)
+    sigma = median_distance(D2)
+    S = gaussian(D2, sigma)
+    xp = array_namespace(S)
+    return xp.where(mutual_neighbors(D2, n_neighbors), S, xp.zeros_like(S)), sigma
+
+
+def second_order(Lambda: Array, sigma: float | None = None) -> Array:
+    """Second-order proximity Upsilon: how alike the neighbourhoods are (GRMSC, eq. 6).
+
+    ``sigma=None`` is the median distance between the columns of Lambda.
+    """
+    D2 = squared_distances(Lambda)  # Lambda is symmetric: rows are columns
+    return gaussian(D2, median_distance(D2) if sigma is None else sigma)
+
+
+def consistent(Lambdas: list[Array]) -> Array:
+    """Consistent graph: the entrywise product of all first-order proximities (GRMSC, eq. 4)."""
+    product = Lambdas[0]
+    for Lambda in Lambdas[1:]:
+        product = product * Lambda
+    return product
+
+
+def laplacian(W: Array) -> Array:
+    """Graph Laplacian ``D - W`` of a symmetric weight matrix; its diagonal does not matter.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> laplacian(np.array([[0.0, 2.0], [2.0, 0.0]]))
+    array([[ 2., -2.],
+           [-2.,  2.]])
+    """
+    xp = array_namespace(W)
+    degrees: Any = xp.sum(W, axis=1, keepdims=True)
+    return xp.where(_eye(W), degrees - W, -W)

@@ -1,0 +1,130 @@
+"""A single-view method on every view, and the choice of one of them."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.metrics import normalized_mutual_info_score
+
+from polyspan.base import MultiViewClusterer
+from polyspan.methods.lrr import LRR
+from polyspan.params import Check, flag, integer, seed
+from polyspan.spectral import spectral_clustering
+from polyspan.views import Views
+
+
+class BestSingleView(MultiViewClusterer):
+    """Fit a single-view method on each view and keep the best view's clustering.
+
+    Without labels the best view is the one whose clustering agrees most (mean normalised mutual
+    information) with those of the other views and with the clustering of the mean affinity of
+    all views; the latter decides between two views.
+
+    Parameters
+    ----------
+    estimator : clusterer, default=None
+        The method; None is ``LRR()``. It needs ``labels_``, and
+        ``affinity_matrix_`` if there are exactly two views.
+    n_clusters : int or None, default=None
+        Number of clusters; None is that of ``estimator``.
+    oracle : bool, default=False
+        Choose the view by the true labels, given to ``fit`` as ``y``. This is how papers report
+        a «best single view» (LRR_BSV); nobody without labels can do it, and ``chosen_by_`` says
+        that it was done.
+    views : list of slices or of column lists, default=None
+        Cuts a single 2-D ``X`` into views.
+    random_state : int, RandomState or None, default=None
+        Seed for every view; None is that of ``estimator``.
+
+    Attributes
+    ----------
+    labels_ : (n,) array
+        Cluster of every sample, from the chosen view.
+    best_view_ : int
+        Number of the chosen view.
+    chosen_by_ : {"agreement", "labels"}
+        What the choice was made by.
+    scores_ : list of float
+        What every view scored: agreement, or normalised mutual information with the labels.
+    estimators_ : list
+        The fitted method of every view; ``best_estimator_`` is the chosen one.
+
+    Examples
+    --------
+    >>> from polyspan import LRR, BestSingleView
+    >>> from polyspan.datasets import make_subspaces
+    >>> data = make_subspaces(n_samples=60, n_clusters=3, random_state=0)
+    >>> model = BestSingleView(LRR(n_clusters=3, random_state=0)).fit(data.views)
+    >>> len(model.scores_) == len(data.views), model.chosen_by_
+    (True, 'agreement')
+    """
+
+    _checks: ClassVar[dict[str, Check]] = {
+        "n_clusters": integer(1, none="that of the estimator"),
+        "oracle": flag,
+        "random_state": seed,
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        n_clusters: int | None = None,
+        oracle: bool = False,
+        views: Sequence[Any] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_clusters = n_clusters  # type: ignore[assignment]
+        self.oracle = oracle
+        self.views = views
+        self.random_state = random_state
+
+    def _inner(self) -> Any:
+        """A fresh copy of the method, with what was asked for here."""
+        inner = LRR() if self.estimator is None else clone(self.estimator)
+        own = {"n_clusters": self.n_clusters, "random_state": self.random_state}
+        return inner.set_params(**{name: value for name, value in own.items() if value is not None})
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit every view; ``y``, the true labels, is used only when ``oracle=True``."""
+        if self.oracle and y is None:
+            raise ValueError(
+                "BestSingleView: oracle=True chooses the view by the true labels: give them as y, "
+                "or set oracle=False."
+            )
+        views = self._check(X)
+        if self.oracle and len(y) != views.n_samples:
+            raise ValueError(f"y has {len(y)} labels for {views.n_samples} samples.")
+        self.estimators_ = [self._inner().fit(view) for view in views.arrays]
+        self.chosen_by_ = "labels" if self.oracle else "agreement"
+        self.scores_ = self._agreement() if not self.oracle else [
+            float(normalized_mutual_info_score(y, model.labels_)) for model in self.estimators_
+        ]  # fmt: skip
+        self.best_view_ = int(np.argmax(self.scores_))
+        self.best_estimator_ = self.estimators_[self.best_view_]
+        self.labels_ = self.best_estimator_.labels_
+        self.n_iter_ = getattr(self.best_estimator_, "n_iter_", 1)
+        return self
+
+    def _agreement(self) -> list[float]:
+        """Mean agreement of every view with the other views and with all of them together."""
+        found = [model.labels_ for model in self.estimators_]
+        if len(found) == 1:
+            return [1.0]
+        others = list(found)
+        if all(hasattr(model, "affinity_matrix_") for model in self.estimators_):
+            mean = sum(
+                model.affinity_matrix_ / model.affinity_matrix_.sum() for model in self.estimators_
+            )
+            inner = self._inner()
+            state = getattr(inner, "random_state", None)
+            others.append(spectral_clustering(mean, inner.n_clusters, random_state=state))
+        return [
+            float(np.mean([normalized_mutual_info_score(a, b) for b in others if b is not a]))
+            for a in found
+        ]
+
+    def _n_square(self, views: Views) -> float:
+        return 2.0 * len(views.arrays) + 10  # Z and affinity of every view are kept

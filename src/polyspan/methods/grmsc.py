@@ -1,0 +1,280 @@
+r"""GRMSC: consistent and complementary graph-regularised multi-view subspace clustering.
+
+Objective, with samples in the columns of X_k (d_k x n) and v views::
+
+    min |Z|_* + lam1 sum_k |E_k|_{2,1} + lam2 (ConGR(Z) + alpha ComGR(Z))                eq. (8)
+    s.t. X_k = X_k Z + E_k
+
+ConGR ties samples that are mutual neighbours in every view (the non-zeros Omega of the product of
+the first-order graphs), ComGR the others by how alike their neighbourhoods are (second order).
+Both together are ``sum_k Tr(Z L_k Z^T)``, L_k the Laplacian of W_k = Lambda*/v on Omega and
+alpha Upsilon_k elsewhere, eq. (20). The augmented Lagrangian splits off Q = Z and repeats::
+
+    E_k = columns of X_k - X_k Z + Y1_k/mu, shortened by lam1/mu                         eq. (13)
+    Q   = Z + Y2/mu, singular values lowered by 1/mu                                     eq. (17)
+    Z   : Z lam2 (L + L^T) + mu (sum_k X_k^T X_k + I) Z
+          = sum_k X_k^T (Y1_k + mu (X_k - E_k)) + mu Q - Y2                              eq. (22)
+    Y1_k += mu (X_k - X_k Z - E_k);  Y2 += mu (Z - Q);  mu = min(rho mu, mu_max)         eq. (24)
+
+Where the paper's print and its definitions differ, this follows the definitions: the right-hand
+side of eq. (22) is the derivative of the Lagrangian (printed with + mu X^T E and without Y2), and
+the regulariser acts on columns, the samples (``orientation="samples"``). The printed update, with
+``lam2 (L + L^T) Z`` on the left, is ``orientation="published"``.
+
+Reference: Q. Zheng, J. Zhu, Z. Li, S. Pang, J. Wang, L. Chen, "Consistent and complementary graph
+regularized multi-view subspace clustering", 2020, arXiv:2004.03106.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace, device
+from sklearn.utils import check_random_state
+
+from polyspan import graphs, prox
+from polyspan.base import COMMON, MultiViewClusterer
+from polyspan.linalg import Array, factor_z_step, largest_entry, reduce_rows
+from polyspan.params import integer, one_of, real
+from polyspan.run import Run
+from polyspan.views import SCALES, Views, scale_views
+
+
+class GRMSC(MultiViewClusterer):
+    """Consistent and complementary graph-regularised multi-view subspace clustering.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    n_neighbors : int or None, default=None
+        Neighbours k of the first-order graphs; None is min(30, n - 1). The paper does not give
+        it, and it matters.
+    lam1, lam2 : float, default=100.0 and 1000.0
+        Weights of the errors and of the graphs. Untuned defaults that work; good values mostly
+        have ``lam2 / lam1`` near 10.
+    alpha : float, default=1e-3
+        Weight of the complementary against the consistent graph. The complementary graph is
+        dense: for many thousands of samples lower alpha like 1/n.
+    orientation : {"samples", "published"}, default="samples"
+        Graphs act on the columns of Z, as defined, or on its rows, as in the printed update.
+    regularizer : {"both", "first_order", "none"}, default="both"
+        ``"both"`` is GRMSC; ``"first_order"`` takes the sum of the first-order graphs as they are
+        (the paper's GRMSC_Naive); ``"none"`` drops the graphs (MSC_Naive).
+    affinity : {"dense", "sparse"}, default="dense"
+        ``|Z| + |Z|^T`` of all entries, or of the ``n_kept`` largest in each column of ``|Z|``,
+        which is often better on images and measurements.
+    n_kept : int, default=10
+        Entries kept per column by ``affinity="sparse"``.
+    sigma2 : {"own", "first"}, default="own"
+        Width of the second-order Gaussian: the median distance between columns of the
+        first-order graph, or the first order's own width (the paper uses one letter for both).
+    scale : {"unit", "standard+unit", None}, default="unit"
+        Scaling of samples to unit length, after standardising features if asked.
+    graph_scale : {"same", "unit", "standard+unit", None}, default="same"
+        Scaling of the features from which the graphs are built; ``"same"`` is that of ``scale``.
+    rho, mu0, mu_max : float, default=1.9, 1e-4 and 1e6
+        Growth, start and limit of the penalty mu.
+    max_iter : int, default=100
+        Most turns.
+    tol : float, default=1e-6
+        Stop when all entries of ``X_k - X_k Z - E_k`` and ``Z - Q`` are smaller.
+    init : {"zeros", "random"}, default="zeros"
+        Start of Z. The paper starts at random; as long as ``lam1 / mu0`` is large the first turn
+        forgets the start, so nothing depends on it.
+    n_init : int, default=20
+        Restarts of k-means on the spectral embedding.
+    views : list of slices or of column lists, default=None
+        Cuts a single 2-D ``X`` into views, for pipelines and grid search.
+    random_state : int, RandomState or None, default=None
+        Seeds k-means and ``init="random"``.
+    verbose : int, default=0
+        Print every ``verbose``-th turn.
+
+    Attributes
+    ----------
+    labels_ : (n,) array
+        Cluster of every sample.
+    representation_ : (n, n) array
+        Z; column j is sample j in terms of all samples.
+    affinity_matrix_ : (n, n) array or scipy.sparse.csr_array
+        What was clustered.
+    n_iter_ : int
+        Turns done.
+    history_ : dict
+        Per turn: ``data``, the largest entry of ``X_k - X_k Z - E_k``, and ``split``, that of
+        ``Z - Q``. Both hold the length of the longest column, an upper bound, while that is far
+        from ``tol``.
+
+    Examples
+    --------
+    >>> from polyspan import GRMSC
+    >>> from polyspan.datasets import make_subspaces
+    >>> data = make_subspaces(n_samples=60, n_clusters=3, random_state=0)
+    >>> GRMSC(n_clusters=3, random_state=0).fit_predict(data.views).shape
+    (60,)
+    """
+
+    _checks = COMMON | {
+        "n_neighbors": integer(1, none="min(30, n - 1)"),
+        "lam1": real(0, open_low=True),
+        "lam2": real(0),
+        "alpha": real(0),
+        "orientation": one_of("samples", "published"),
+        "regularizer": one_of("both", "first_order", "none"),
+        "sigma2": one_of("own", "first"),
+        "graph_scale": one_of("same", *SCALES),
+        "rho": real(1),
+        "mu0": real(0, open_low=True),
+        "mu_max": real(0, open_low=True),
+        "init": one_of("zeros", "random"),
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        n_neighbors: int | None = None,
+        lam1: float = 100.0,
+        lam2: float = 1000.0,
+        alpha: float = 1e-3,
+        orientation: str = "samples",
+        regularizer: str = "both",
+        affinity: str = "dense",
+        n_kept: int = 10,
+        sigma2: str = "own",
+        scale: str | None = "unit",
+        graph_scale: str | None = "same",
+        rho: float = 1.9,
+        mu0: float = 1e-4,
+        mu_max: float = 1e6,
+        max_iter: int = 100,
+        tol: float = 1e-6,
+        init: str = "zeros",
+        n_init: int = 20,
+        views: Sequence[Any] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.n_neighbors = n_neighbors
+        self.lam1 = lam1
+        self.lam2 = lam2
+        self.alpha = alpha
+        self.orientation = orientation
+        self.regularizer = regularizer
+        self.affinity = affinity
+        self.n_kept = n_kept
+        self.sigma2 = sigma2
+        self.scale = scale
+        self.graph_scale = graph_scale
+        self.rho = rho
+        self.mu0 = mu0
+        self.mu_max = mu_max
+        self.max_iter = max_iter
+        self.tol = tol
+        self.init = init
+        self.n_init = n_init
+        self.views = views
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _solve(self, views: Views, Xs: list[Array]) -> Array:
+        n = views.n_samples
+        L, Z = None, None
+        if self.regularizer != "none" and self.lam2 > 0:
+            features = Xs if self.graph_scale == "same" else scale_views(views, self.graph_scale)
+            k = min(30, n - 1) if self.n_neighbors is None else self.n_neighbors
+            L = self.lam2 * graph_laplacian(
+                features, k, alpha=self.alpha, sigma2=self.sigma2, regularizer=self.regularizer
+            )
+        if self.init == "random":
+            Z = check_random_state(self.random_state).uniform(size=(n, n))
+        run = self._run()
+        Z = solve_grmsc(
+            Xs, L, lam1=self.lam1, orientation=self.orientation, rho=self.rho, mu0=self.mu0,
+            mu_max=self.mu_max, run=run, Z=Z,
+        )  # fmt: skip
+        self.n_iter_ = run.n_iter
+        return Z
+
+
+def graph_laplacian(
+    Xs: Sequence[Array],
+    n_neighbors: int,
+    *,
+    alpha: float = 1e-3,
+    sigma2: str = "own",
+    regularizer: str = "both",
+) -> Array:
+    """Laplacian L = sum_k L_k of the graphs of all views, samples in rows of every X.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(9, 4))
+    >>> L = graph_laplacian([X, X[:, :2]], 3)
+    >>> np.allclose(L @ np.ones(9), 0)
+    True
+    """
+    firsts = [graphs.first_order(X, n_neighbors) for X in Xs]  # eq. (3)
+    if regularizer == "first_order":
+        return graphs.laplacian(sum(Lambda for Lambda, _ in firsts))
+    W = graphs.consistent([Lambda for Lambda, _ in firsts])  # eq. (4)
+    xp = array_namespace(W)
+    outside = xp.where(W == 0, xp.full_like(W, alpha), xp.zeros_like(W))
+    for Lambda, sigma in firsts:
+        W = W + outside * graphs.second_order(Lambda, sigma if sigma2 == "first" else None)  # (20)
+    return graphs.laplacian(W)
+
+
+def solve_grmsc(
+    Xs: Sequence[Array],
+    L: Array | None = None,
+    *,
+    lam1: float,
+    orientation: str = "samples",
+    rho: float = 1.9,
+    mu0: float = 1e-4,
+    mu_max: float = 1e6,
+    run: Run | None = None,
+    Z: Array | None = None,
+) -> Array:
+    """Algorithm 1: the representation Z of views Xs (samples in rows) with graph lam2 L.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(9, 4))
+    >>> Z = solve_grmsc([X], lam1=10.0)
+    >>> np.linalg.matrix_rank(Z, tol=1e-4)
+    np.int64(4)
+    """
+    run = Run("GRMSC", 100, 1e-6) if run is None else run
+    Rs, back = zip(*(reduce_rows(X) for X in Xs), strict=True)
+    xp = array_namespace(*Rs)
+    R = xp.concat(Rs)
+    ends = np.cumsum([part.shape[0] for part in Rs])
+    rows = [slice(int(b - part.shape[0]), int(b)) for b, part in zip(ends, Rs, strict=True)]
+    U, d, z_step = factor_z_step(R.T @ R, L, orientation)
+    # From here Z, Q and Y2 stand for U^T Z, U^T Q and U^T Y2, I for U^T, and R for R U.
+    R, I = R @ U, U.T
+    Z = xp.zeros_like(I) if Z is None else I @ xp.asarray(Z, dtype=I.dtype, device=device(I))
+    Y1, Y2, mu = xp.zeros_like(R), xp.zeros_like(I), mu0
+    D = R @ (I - Z)
+    for _ in run:
+        E = xp.concat([prox.columns(D[k, :] + Y1[k, :] / mu, lam1 / mu) for k in rows])  # (13)
+        Q = prox.singular(Z + Y2 / mu, 1 / mu)  # eq. (17)
+        B = R.T @ (Y1 - mu * E) + mu * ((d - 1) * I + Q) - Y2  # T_ZB; R^T R = diag(d - 1)
+        Z = z_step(mu, B)  # eq. (22)
+        D = R @ (I - Z)  # X - X Z
+        Y1 += mu * (D - E)  # eq. (24)
+        Y2 += mu * (Z - Q)
+        mu = min(rho * mu, mu_max)
+
+        run.check(
+            split=largest_entry(Z - Q, U.shape[0], run.tol, lambda A: U @ A),
+            data=max(
+                largest_entry(D[k, :] - E[k, :], X.shape[1], run.tol, to_features)
+                for k, X, to_features in zip(rows, Xs, back, strict=True)
+            ),
+        )
+    return U @ Z

@@ -1,0 +1,150 @@
+"""LRR: robust recovery of subspace structures by low-rank representation, one view.
+
+Objective, with samples in the columns of X (d x n)::
+
+    min |Z|_* + lam |E|_{2,1}   s.t.  X = X Z + E
+
+The inexact augmented Lagrangian (Algorithm 1 there) splits off J = Z and repeats::
+
+    J  = Z + Y2/mu, singular values lowered by 1/mu
+    Z  = (I + X^T X)^-1 (X^T (X - E) + J + (X^T Y1 - Y2) / mu)
+    E  = columns of X - X Z + Y1/mu, shortened by lam/mu
+    Y1 += mu (X - X Z - E);  Y2 += mu (Z - J);  mu = min(rho mu, mu_max)
+
+Reference: G. Liu, Z. Lin, S. Yan, J. Sun, Y. Yu, Y. Ma, "Robust recovery of subspace structures by
+low-rank representation", IEEE TPAMI 35(1), 2013.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from polyspan import prox
+from polyspan.base import COMMON, MultiViewClusterer
+from polyspan.linalg import Array, factor_z_step, largest_entry, reduce_rows
+from polyspan.params import real
+from polyspan.run import Run
+from polyspan.views import Views
+
+
+class LRR(MultiViewClusterer):
+    """Low-rank representation of a single view, with an l2,1 error.
+
+    For several views wrap it: ``BestSingleView(LRR(...))``.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    lam : float, default=0.5
+        Weight of the errors; smaller allows more corrupted samples.
+    rho, mu0, mu_max : float, default=1.1, 1e-6 and 1e6
+        Growth, start and limit of the penalty mu.
+    tol : float, default=1e-6
+        Stop when all entries of ``X - X Z - E`` and ``Z - J`` are smaller.
+    max_iter : int, default=500
+        Most turns.
+    affinity, n_kept, scale, n_init, views, random_state, verbose
+        As in `GRMSC`.
+
+    Attributes
+    ----------
+    labels_, representation_, affinity_matrix_, n_iter_, history_
+        As in `GRMSC`.
+
+    Examples
+    --------
+    >>> from polyspan import LRR
+    >>> from polyspan.datasets import make_subspaces
+    >>> data = make_subspaces(n_samples=60, n_clusters=3, n_views=1, random_state=0)
+    >>> LRR(n_clusters=3, random_state=0).fit_predict(data.views[0]).shape
+    (60,)
+    """
+
+    _single_view = True
+    _checks = COMMON | {
+        "lam": real(0, open_low=True),
+        "rho": real(1),
+        "mu0": real(0, open_low=True),
+        "mu_max": real(0, open_low=True),
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        lam: float = 0.5,
+        affinity: str = "dense",
+        n_kept: int = 10,
+        scale: str | None = "unit",
+        rho: float = 1.1,
+        mu0: float = 1e-6,
+        mu_max: float = 1e6,
+        max_iter: int = 500,
+        tol: float = 1e-6,
+        n_init: int = 20,
+        views: Sequence[Any] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.lam = lam
+        self.affinity = affinity
+        self.n_kept = n_kept
+        self.scale = scale
+        self.rho = rho
+        self.mu0 = mu0
+        self.mu_max = mu_max
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_init = n_init
+        self.views = views
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _solve(self, views: Views, Xs: list[Array]) -> Array:
+        run = self._run()
+        Z = solve_lrr(Xs[0], lam=self.lam, rho=self.rho, mu0=self.mu0, mu_max=self.mu_max, run=run)
+        self.n_iter_ = run.n_iter
+        return Z
+
+
+def solve_lrr(
+    X: Array,
+    *,
+    lam: float,
+    rho: float = 1.1,
+    mu0: float = 1e-6,
+    mu_max: float = 1e6,
+    run: Run | None = None,
+) -> Array:
+    """Low-rank representation Z of one view, samples in the rows of X.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(9, 4))
+    >>> np.allclose(X.T @ solve_lrr(X, lam=10.0), X.T)
+    True
+    """
+    run = Run("LRR", 500, 1e-6) if run is None else run
+    R, back = reduce_rows(X)
+    xp = array_namespace(R)
+    U, d, z_step = factor_z_step(R.T @ R, None)
+    # From here Z, J and Y2 stand for U^T Z, U^T J and U^T Y2, I for U^T, and R for R U.
+    R, I = R @ U, U.T
+    E, Y1, Z, Y2, mu = xp.zeros_like(R), xp.zeros_like(R), xp.zeros_like(I), xp.zeros_like(I), mu0
+    for _ in run:
+        J = prox.singular(Z + Y2 / mu, 1 / mu)
+        Z = z_step(mu, R.T @ (Y1 - mu * E) + mu * ((d - 1) * I + J) - Y2)
+        D = R @ (I - Z)  # X - X Z
+        E = prox.columns(D + Y1 / mu, lam / mu)
+        Y1 += mu * (D - E)
+        Y2 += mu * (Z - J)
+        mu = min(rho * mu, mu_max)
+        run.check(
+            split=largest_entry(Z - J, U.shape[0], run.tol, lambda A: U @ A),
+            data=largest_entry(D - E, X.shape[1], run.tol, back),
+        )
+    return U @ Z

@@ -1,0 +1,346 @@
+"""From whatever a user calls several views to a list of clean (n, d_k) arrays, and their scaling.
+
+Every error is one sentence that names the view and says what to do. Input is never modified.
+"""
+
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from array_api_compat import array_namespace, device, is_array_api_obj, is_numpy_array
+from sklearn.utils import check_array
+from sklearn.utils.validation import validate_data
+
+SCALES = ("unit", "standard+unit", None)
+
+
+class Views(NamedTuple):
+    """Checked views: arrays of one dtype, namespace and device, and what to call them."""
+
+    arrays: list[Any]
+    names: list[str]
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples, the same in every view."""
+        return int(self.arrays[0].shape[0])
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one number."""
+        return 4 if "float32" in str(self.arrays[0].dtype) else 8
+
+
+def check_views(X: Any, views: Sequence[Any] | None = None, estimator: Any = None) -> Views:
+    """Check several views of the same samples and bring them to one form.
+
+    Parameters
+    ----------
+    X : list, tuple or dict of (n, d_k) arrays, or one (n, d) array
+        The views: NumPy or other array-API arrays, DataFrames or scipy.sparse matrices.
+    views : sequence of slices or index lists, optional
+        Which columns of a single 2-D ``X`` form which view.
+    estimator : estimator, optional
+        Gets ``n_features_in_`` (and ``feature_names_in_`` for one DataFrame), as scikit-learn
+        wants it.
+
+    Returns
+    -------
+    Views
+        float32 stays float32 when all views are float32; everything else becomes float64.
+
+    Examples
+    --------
+    >>> found = check_views({"text": [[1, 2], [3, 4]], "image": np.eye(2)})
+    >>> found.names, [view.shape for view in found.arrays]
+    (["'text'", "'image'"], [(2, 2), (2, 2)])
+    >>> check_views([np.eye(3), np.eye(4)])
+    Traceback (most recent call last):
+    ...
+    ValueError: The views differ in length: view 0 has 3 samples, view 1 has 4 samples; ...
+    """
+    several = _as_several(X)
+    if several is not None:
+        if views is not None:
+            raise ValueError(
+                f"views=... cuts one 2-D array into views, but X is already a {type(X).__name__} "
+                f"of {len(several)} views: leave views out."
+            )
+        names = list(several)
+        arrays = [_check_one(view, f"view {name}", None) for name, view in several.items()]
+        if estimator is not None:
+            estimator.n_features_in_ = sum(view.shape[1] for view in arrays)
+    else:
+        whole = _check_one(X, "X", estimator)
+        names = [str(k) for k in range(len(views))] if views is not None else ["0"]
+        arrays = [whole] if views is None else [_cut(whole, c, k) for k, c in enumerate(views)]
+        if not arrays:
+            raise ValueError("views is empty: give at least one slice of columns.")
+    arrays = _one_dtype(arrays, names)
+    _check_content(arrays, names)
+    return Views(arrays, names)
+
+
+def _as_several(X: Any) -> dict[str, Any] | None:
+    """Return the views by name, or None when X is a single 2-D array."""
+    if sp.issparse(X):  # dok_array is a dict: ask this first
+        return None
+    if isinstance(X, Mapping):
+        if not X:
+            raise ValueError("X is an empty dictionary: give at least one view.")
+        return {repr(name): view for name, view in X.items()}
+    if isinstance(X, list | tuple) and any(_dimensions(view) >= 2 for view in X):
+        return {str(k): view for k, view in enumerate(X)}
+    return None  # a list of lists of numbers is one array, not a list of views
+
+
+def _dimensions(view: Any) -> int:
+    """Count dimensions without converting: lists count their nesting."""
+    if hasattr(view, "shape"):
+        return len(view.shape)
+    if isinstance(view, list | tuple):
+        return 1 + (_dimensions(view[0]) if view else 0)
+    return 0
+
+
+def _check_one(view: Any, name: str, estimator: Any) -> Any:
+    """Return one view as a 2-D float array or csr matrix; finiteness is checked later."""
+    if is_array_api_obj(view) and not is_numpy_array(view):
+        return _check_foreign(view, name)
+    _check_columns(view, name)
+    try:
+        kept: dict[str, Any] = {"accept_sparse": "csr", "dtype": "numeric"}
+        if estimator is None:
+            view = check_array(view, ensure_all_finite=False, input_name=name, **kept)
+        else:
+            view = validate_data(estimator, view, ensure_all_finite=False, **kept)
+    except (TypeError, ValueError) as error:
+        if name == "X":
+            raise
+        raise type(error)(f"{name}: {error}") from error
+    if view.dtype.kind not in "fiub":
+        raise ValueError(f"{name} holds {view.dtype} values: convert them to numbers.")
+    if view.dtype not in (np.float32, np.float64):
+        view = view.astype(np.float32 if view.dtype == np.float16 else np.float64)
+    return view
+
+
+def _check_columns(view: Any, name: str) -> None:
+    """Refuse DataFrame columns that are not numbers, by name."""
+    if not hasattr(view, "dtypes") or not hasattr(view, "columns"):
+        return
+    # Nullable and ordinary number and truth columns have these kinds; text, dates, categories not.
+    bad = [
+        str(column)
+        for column, dtype in zip(view.columns, view.dtypes, strict=True)
+        if getattr(dtype, "kind", "O") not in "fiub"
+    ]
+    if bad:
+        shown = ", ".join(repr(column) for column in bad[:5]) + (", ..." if len(bad) > 5 else "")
+        raise ValueError(
+            f"{name} has {len(bad)} column{'s'[: len(bad) > 1]} that are not numbers ({shown}): "
+            "drop or encode them first."
+        )
+
+
+def _check_foreign(view: Any, name: str) -> Any:
+    """Check an array of another library (torch, cupy, array-api-strict) where it is."""
+    xp = array_namespace(view)
+    if view.ndim != 2 or 0 in view.shape:
+        raise ValueError(f"{name} must be 2-D with samples in rows; got shape {view.shape}.")
+    if xp.isdtype(view.dtype, "complex floating"):
+        raise ValueError(f"{name}: Complex data not supported; take real and imaginary parts.")
+    if view.dtype not in (xp.float32, xp.float64):
+        view = xp.astype(view, xp.float64)
+    return view
+
+
+def _cut(whole: Any, columns: Any, k: int) -> Any:
+    """Take the columns of view k out of one array."""
+    try:
+        part = whole[:, columns]
+    except (IndexError, TypeError) as error:
+        raise ValueError(
+            f"views[{k}]={columns!r} does not select columns of X, which has {whole.shape[1]}: "
+            "use slices or lists of column numbers."
+        ) from error
+    if part.ndim != 2 or part.shape[1] == 0:
+        raise ValueError(f"views[{k}]={columns!r} selects no column of X ({whole.shape[1]} wide).")
+    return part
+
+
+def _one_dtype(arrays: list[Any], names: list[str]) -> list[Any]:
+    """Same number of samples, one namespace and device, float64 unless all are float32."""
+    lengths = [int(view.shape[0]) for view in arrays]
+    if len(set(lengths)) > 1:
+        told = ", ".join(f"view {a} has {b} samples" for a, b in zip(names, lengths, strict=True))
+        raise ValueError(f"The views differ in length: {told}; every view needs the same samples.")
+    foreign = [view for view in arrays if not (sp.issparse(view) or is_numpy_array(view))]
+    if foreign and len(foreign) < len(arrays):
+        raise ValueError("The views mix array libraries: convert all of them to one.")
+    if foreign:
+        xp = array_namespace(*arrays)
+        if len({str(device(view)) for view in arrays}) > 1:
+            raise ValueError("The views lie on different devices: move all of them to one.")
+        wanted = xp.float32 if all(view.dtype == xp.float32 for view in arrays) else xp.float64
+        return [xp.astype(view, wanted, copy=False) for view in arrays]
+    single = all(view.dtype == np.float32 for view in arrays)
+    return [view.astype(np.float32 if single else np.float64, copy=False) for view in arrays]
+
+
+def _check_content(arrays: list[Any], names: list[str]) -> None:
+    """Refuse what no method can use: NaN, inf, constant views, samples that are zero throughout."""
+    zero = []
+    for view, name in zip(arrays, names, strict=True):
+        values = view.data if sp.issparse(view) else view
+        xp = array_namespace(values)
+        if not bool(xp.all(xp.isfinite(values))):
+            what = "NaN" if bool(xp.any(xp.isnan(values))) else "inf (infinite values)"
+            raise ValueError(
+                f"view {name} contains {what}: drop or impute these values before clustering."
+            )
+        if view.shape[0] < 2:
+            raise ValueError(f"view {name} has 1 sample; clustering needs at least 2.")
+        if sp.issparse(view):
+            constant = (view - view[[0] * view.shape[0]]).count_nonzero() == 0
+            zero.append(np.asarray(abs(view).max(axis=1).todense()).ravel() == 0)
+        else:
+            constant = bool(xp.all(view == view[:1, :]))
+            rows = xp.all(view == 0, axis=1)
+            zero.append(rows if is_numpy_array(rows) else np.asarray(rows.tolist()))
+        if constant:
+            raise ValueError(
+                f"view {name} is constant (all {view.shape[0]} samples are equal), so it tells "
+                "nothing about clusters: leave it out."
+            )
+    lost = np.logical_and.reduce(zero)
+    # One view alone only warns, as scikit-learn's common checks want it.
+    if len(arrays) > 1 and lost.any():
+        where = ", ".join(map(str, np.flatnonzero(lost)[:5])) + (", ..." if lost.sum() > 5 else "")
+        raise ValueError(
+            f"{lost.sum()} of {len(lost)} samples are all zeros in every view (rows {where}): "
+            "drop them, nothing is known about them."
+        )
+    told = [f"{z.sum()} in view {name}" for z, name in zip(zero, names, strict=True) if z.any()]
+    if told:
+        warnings.warn(
+            f"Some samples are all zeros ({', '.join(told)}, of {len(lost)} samples): there these "
+            "views say nothing about them.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+def scale_views(views: Views, scale: str | None) -> list[Any]:
+    """Scale every view: samples to unit length, after standardising features if asked.
+
+    Parameters
+    ----------
+    views : Views
+        Checked views.
+    scale : {"unit", "standard+unit", None}
+        ``"unit"`` divides each sample by its Euclidean length (zero samples stay zero);
+        ``"standard+unit"`` first gives each feature mean 0 and variance 1, which makes a sparse
+        view dense; None leaves the values as they are.
+
+    Examples
+    --------
+    >>> scale_views(check_views(np.array([[3.0, 4.0], [0.0, 1e300]])), "unit")[0]
+    array([[0.6, 0.8],
+           [0. , 1. ]])
+    """
+    scaled = []
+    for view, name in zip(*views, strict=True):
+        if scale is None:
+            _check_size(view, name)
+            scaled.append(view)
+            continue
+        if scale == "standard+unit":
+            view = _standard(view.toarray() if sp.issparse(view) else view)
+        scaled.append(_unit(view))
+    return scaled
+
+
+def _check_size(view: Any, name: str) -> None:
+    """Unscaled values are squared later: refuse those that would over- or underflow."""
+    values = view.data if sp.issparse(view) else view
+    xp = array_namespace(values)
+    largest = float(xp.max(xp.abs(values)))
+    limits = xp.finfo(values.dtype)
+    low, high = float(limits.smallest_normal) ** (1 / 3), float(limits.max) ** (1 / 3)
+    if not low <= largest <= high:
+        raise ValueError(
+            f"view {name} has values of size {largest:.1e}, whose products leave the range of "
+            f'{values.dtype}: rescale it, or use scale="unit".'
+        )
+
+
+def _unit(view: Any) -> Any:
+    """Divide rows by their length; by their largest entry first, so that nothing overflows."""
+    if sp.issparse(view):
+        rows = np.repeat(np.arange(view.shape[0]), np.diff(view.indptr))
+        size = np.asarray(abs(view).max(axis=1).todense()).ravel()
+        data = view.data / np.where(size > 0, size, 1).astype(view.dtype)[rows]
+        length = np.sqrt(np.bincount(rows, weights=data * data, minlength=view.shape[0]))
+        data = data / np.where(length > 0, length, 1).astype(view.dtype)[rows]
+        return sp.csr_array((data, view.indices, view.indptr), shape=view.shape)
+    xp = array_namespace(view)
+    for size in (
+        lambda v: xp.max(xp.abs(v), axis=1, keepdims=True),
+        lambda v: xp.sqrt(xp.sum(v * v, axis=1, keepdims=True)),
+    ):
+        length = size(view)
+        view = view / xp.where(length > 0, length, xp.ones_like(length))
+    return view
+
+
+def _standard(view: Any) -> Any:
+    """Give columns mean 0 and variance 1; constant columns become 0."""
+    xp = array_namespace(view)
+    size = xp.max(xp.abs(view), axis=0, keepdims=True)
+    view = view / xp.where(size > 0, size, xp.ones_like(size))
+    view = view - xp.mean(view, axis=0, keepdims=True)
+    spread = xp.std(view, axis=0, keepdims=True)
+    noise = 10 * xp.finfo(view.dtype).eps  # a constant column has a spread of rounding errors
+    return xp.where(spread > noise, view / xp.where(spread > noise, spread, 1.0), 0.0 * view)
+
+
+def check_memory(owner: str, n: int, itemsize: int, n_square: float) -> None:
+    """Refuse work whose n x n matrices do not fit, before any of them is made.
+
+    Examples
+    --------
+    >>> check_memory("GRMSC", 10_000_000, 8, 10)
+    Traceback (most recent call last):
+    ...
+    MemoryError: GRMSC on 10000000 samples needs about 7450581 GiB for its n x n matrices, but ...
+    """
+    need, free = n_square * n * n * itemsize, available_memory()
+    if free is not None and need > free:
+        raise MemoryError(
+            f"{owner} on {n} samples needs about {need / 2**30:.0f} GiB for its n x n matrices, "
+            f"but {free / 2**30:.0f} GiB are free: use fewer samples, float32 input, or a method "
+            "that does not hold n x n matrices."
+        )
+
+
+def available_memory() -> int | None:
+    """Bytes this process can still get, or None where the system does not tell."""
+    found = []
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        found += [int(x.split()[1]) * 1024 for x in lines if x.startswith("MemAvailable")]
+    except OSError:
+        if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+            found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    try:  # a container may have less than its machine
+        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+        if limit != "max":
+            found.append(int(limit))
+    except (OSError, ValueError):
+        pass
+    return min(found) if found else None
