@@ -1,0 +1,72 @@
+"""Algorithm 1 of the paper, transliterated: no reduction, a full SVD and a full solve every turn.
+
+Slow on purpose. The library is held against it. Samples are columns. Errata as the library
+handles them: eq. (23) has - mu X^T E and - Y2, the SVD is U S V^T, and the soft threshold is the
+usual one. Everything, graphs included, is written again here.
+"""
+
+import numpy as np
+import scipy.linalg
+
+
+def laplacian(Xs, k, alpha, sigma2="own"):
+    """Sum over the views of the Laplacians of W^(k), eq. (20), by loops and definitions."""
+    n = Xs[0].shape[1]
+    off = ~np.eye(n, dtype=bool)
+    firsts = []
+    for X in Xs:
+        distance = np.array([np.linalg.norm(X - X[:, [i]], axis=0) for i in range(n)])
+        sigma = np.median(distance[np.triu_indices(n, 1)])
+        S = np.exp(-(distance**2) / sigma**2)  # eq. (2)
+        nearest = np.zeros((n, n), dtype=bool)
+        for i in range(n):
+            order = [j for j in np.argsort(distance[i], kind="stable") if j != i]
+            nearest[i, order[:k]] = True
+        firsts.append((S * (nearest & nearest.T), sigma))  # eq. (3)
+    common = np.prod([Lambda for Lambda, _ in firsts], axis=0)  # eq. (4)
+    total = np.zeros((n, n))
+    for Lambda, sigma in firsts:
+        distance = np.array([np.linalg.norm(Lambda - Lambda[:, [i]], axis=0) for i in range(n)])
+        width = np.median(distance[np.triu_indices(n, 1)]) if sigma2 == "own" else sigma
+        Upsilon = np.exp(-(distance**2) / width**2)  # eq. (6)
+        W = np.where(common > 0, common / len(Xs), alpha * Upsilon) * off  # eq. (20)
+        total += np.diag(W.sum(axis=1)) - W
+    return total
+
+
+def algorithm_1(
+    Xs, L, lam1, lam2, orientation, Z=None, rho=1.9, mu=1e-4, mu_max=1e6, eps=1e-6, max_iter=100
+):
+    """Return Z and the number of turns."""
+    n = Xs[0].shape[1]
+    eye = np.eye(n)
+    Z = np.zeros((n, n)) if Z is None else Z.copy()
+    Y1 = [np.zeros_like(X) for X in Xs]
+    Y2 = np.zeros((n, n))
+    M = lam2 * (L + L.T)
+    turns = 0
+    while turns < max_iter:
+        turns += 1
+        E = []
+        for X, Y in zip(Xs, Y1, strict=True):
+            T = X - X @ Z + Y / mu  # eq. (14)
+            length = np.linalg.norm(T, axis=0)
+            E.append(T * np.maximum(1 - lam1 / mu / np.maximum(length, 1e-300), 0))  # eq. (13)
+        U, s, Vt = scipy.linalg.svd(Z + Y2 / mu, lapack_driver="gesvd")
+        Q = (U * np.maximum(s - 1 / mu, 0)) @ Vt  # eq. (17)
+        A = mu * (sum(X.T @ X for X in Xs) + eye)
+        B = mu * Q - Y2
+        for X, e, Y in zip(Xs, E, Y1, strict=True):
+            B += X.T @ Y + mu * (X.T @ X) - mu * (X.T @ e)  # eq. (23)
+        if orientation == "published":
+            Z = np.linalg.inv(A + M) @ B  # eq. (22)
+        else:
+            Z = scipy.linalg.solve_sylvester(A, M, B)  # the same with the graphs on columns
+        for k, (X, e) in enumerate(zip(Xs, E, strict=True)):
+            Y1[k] = Y1[k] + mu * (X - X @ Z - e)  # eq. (24)
+        Y2 = Y2 + mu * (Z - Q)
+        mu = min(rho * mu, mu_max)
+        left = [np.abs(X - X @ Z - e).max() for X, e in zip(Xs, E, strict=True)]
+        if max(left) < eps and np.abs(Z - Q).max() < eps:
+            break
+    return Z, turns
