@@ -1,0 +1,8 @@
+"""`python -m polyspan` is the command `polyspan`."""
+
+import sys
+
+from polyspan.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

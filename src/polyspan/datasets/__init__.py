@@ -1,0 +1,19 @@
+"""Data sets: published ones by name, your own files, and generated ones."""
+
+from polyspan.datasets.dataset import Dataset
+from polyspan.datasets.digits import load_digits_views
+from polyspan.datasets.download import fetch_dataset
+from polyspan.datasets.files import load_file
+from polyspan.datasets.generate import make_subspaces
+from polyspan.datasets.load import load_dataset
+from polyspan.datasets.registry import list_datasets
+
+__all__ = [
+    "Dataset",
+    "fetch_dataset",
+    "list_datasets",
+    "load_dataset",
+    "load_digits_views",
+    "load_file",
+    "make_subspaces",
+]

@@ -1,0 +1,80 @@
+"""load_dataset: a data set by its name, checked against the registry."""
+
+from collections.abc import Callable
+from typing import Any
+
+from polyspan.datasets.dataset import Dataset
+from polyspan.datasets.digits import load_digits_views
+from polyspan.datasets.files import load_file
+from polyspan.datasets.registry import Entry, find_entry, locate
+from polyspan.datasets.yale import yale_views
+
+BUILT_IN: dict[str, Callable[[], Dataset]] = {"digits": load_digits_views}
+COMPUTED: dict[str, Callable[[Any], list[Any]]] = {"yale_images": yale_views}
+
+
+def load_dataset(name: str) -> Dataset:
+    """Load a data set by name.
+
+    The file is looked for in ``$POLYSPAN_DATA``, then in the user's cache (``$POLYSPAN_CACHE``, or
+    the system's folder for caches). ``polyspan data fetch NAME`` or `fetch_dataset` downloads it.
+
+    Parameters
+    ----------
+    name : str
+        A name from `list_datasets`. Capitals, dashes and underscores do not matter, and common
+        other spellings are known: "3-Sources" is "three_sources".
+
+    Returns
+    -------
+    Dataset
+        Views as published, in the file's order, samples in rows, float64; sparse views stay sparse.
+
+    Raises
+    ------
+    ValueError
+        There is no data set of that name, or the file does not hold what it should.
+    FileNotFoundError
+        The file has not been downloaded.
+
+    Examples
+    --------
+    >>> from polyspan.datasets import load_dataset
+    >>> data = load_dataset("digits")
+    >>> data
+    Dataset('digits': 1797 samples, 3 views (pixels 64, fourier 40, gradients 32), 10 clusters)
+    >>> data.labels[:5]
+    array([0, 1, 2, 3, 4])
+    """
+    entry = find_entry(name)
+    if entry.built_in:
+        return BUILT_IN[entry.name]()
+    found = locate(entry)
+    if found is None:
+        raise FileNotFoundError(
+            f"{entry.name} is neither in $POLYSPAN_DATA nor in the cache: "
+            f"download it with `polyspan data fetch {entry.name}`"
+        )
+    path = found[1]
+    data = load_file(path)
+    views = data.views
+    if entry.name in COMPUTED:
+        try:
+            views = COMPUTED[entry.name](views[0])
+        except ValueError as error:
+            raise ValueError(f"{path} does not hold {entry.name}: {error}") from error
+    loaded = Dataset(entry.name, views, data.labels, list(entry.views), data.n_clusters)
+    if problem := content_problem(loaded, entry):
+        raise ValueError(f"{path} does not hold {entry.name}: {problem}")
+    return loaded
+
+
+def content_problem(data: Dataset, entry: Entry) -> str | None:
+    """What differs from the registry, in a few words; None when nothing does."""
+    expected = [(entry.samples, features) for features in entry.views.values()]
+    shapes = [tuple(view.shape) for view in data.views]
+    if shapes != expected:
+        return f"its views have shapes {shapes}, expected {expected}"
+    if data.n_clusters != entry.classes:
+        return f"it has {data.n_clusters} classes, expected {entry.classes}"
+    return None

@@ -1,0 +1,23 @@
+"""Packages that not everyone has: imported where they are used, with a sentence when missing."""
+
+import importlib
+from typing import Any
+
+
+def require(module: str, extra: str, purpose: str) -> Any:
+    """The module, or one sentence that names the extra to install.
+
+    Examples
+    --------
+    >>> require("json", "files", "this example").dumps([1])
+    '[1]'
+    >>> require("no_such_module", "files", "this example")
+    Traceback (most recent call last):
+        ...
+    ImportError: this example needs no_such_module: pip install "polyspan[files]"
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = {"skimage": "scikit-image"}.get(module.split(".")[0], module.split(".")[0])
+        raise ImportError(f'{purpose} needs {package}: pip install "polyspan[{extra}]"') from error
