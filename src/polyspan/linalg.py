@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 import scipy.sparse as sp
-from array_api_compat import array_namespace, is_cupy_array, is_numpy_array, is_torch_array
+from array_api_compat import array_namespace, device, is_cupy_array, is_numpy_array, is_torch_array
 
 Array = Any
 
@@ -30,6 +31,21 @@ def gram(X: Array) -> Array:
 def diagonal(A: Array) -> Array:
     """Main diagonal of a square matrix."""
     return array_namespace(A).linalg.diagonal(A)
+
+
+def eigh(A: Array) -> tuple[Array, Array]:
+    """Eigenvalues, ascending, and eigenvectors of a symmetric matrix.
+
+    When LAPACK's divide and conquer gives up, its QR iteration takes over.
+    """
+    xp = array_namespace(A)
+    try:
+        w, V = xp.linalg.eigh(A)
+    except np.linalg.LinAlgError:
+        if not is_numpy_array(A):
+            raise
+        w, V = scipy.linalg.eigh(A, driver="ev")
+    return w, V
 
 
 def order_statistics(values: Array, ranks: Sequence[int]) -> list[float]:
@@ -60,8 +76,9 @@ def kth_smallest(D: Array, k: int) -> Array:
 
 def column_lengths(A: Array) -> Array:
     """Euclidean length of every column."""
-    xp = array_namespace(A)
-    return xp.sqrt(xp.sum(A * A, axis=0))
+    if is_numpy_array(A):
+        return np.sqrt(np.einsum("ij,ij->j", A, A))  # one pass, no temporary
+    return array_namespace(A).linalg.vector_norm(A, axis=0)
 
 
 def longest_column(A: Array) -> float:
@@ -85,7 +102,8 @@ def reduce_rows(X: Array) -> tuple[Array, Callable[[Array], Array]]:
     R : (r, n) array
         The reduced view, samples in columns as the papers write it; r <= min(d, n).
     back : callable
-        Maps an (r, n) matrix of the reduced coordinates to the (d, n) original ones.
+        Maps an (r, n) matrix of the reduced coordinates, or some of its columns, to the original
+        ones: d rows, without those of features that a sparse X has in no sample.
 
     Examples
     --------
@@ -97,11 +115,14 @@ def reduce_rows(X: Array) -> tuple[Array, Callable[[Array], Array]]:
     n, d = X.shape
     if d <= n and not sp.issparse(X):
         return X.T, lambda D: D
+    if sp.issparse(X):
+        X = X[:, np.unique(X.indices)]  # millions of columns may hold nothing
     G = gram(X)
     xp = array_namespace(G)
-    w, U = xp.linalg.eigh(G)
-    keep = w > n * xp.finfo(w.dtype).eps * xp.max(w)  # below this w is rounding noise
-    w, U = w[keep], U[:, keep]
+    w, U = eigh(G)
+    noise = n * xp.finfo(w.dtype).eps * float(w[-1])  # below this w is rounding
+    first = n - int(xp.count_nonzero(w > noise))
+    w, U = w[first:], U[:, first:]
     R = xp.sqrt(w)[:, None] * U.T
     return R, lambda D: X.T @ (R.T @ (D / w[:, None]))
 
@@ -145,17 +166,17 @@ def factor_z_step(
     True
     """
     xp = array_namespace(G)
-    g, U = xp.linalg.eigh(G)
+    g, U = eigh(G)
     d = 1 + xp.clip(g, min=0.0)[:, None]  # G has no negative eigenvalues but for rounding
     if L is None:
         return U, d, lambda mu, B: B / (mu * d)
     M = L + L.T
     if orientation == "samples":
-        m, V = xp.linalg.eigh(M)
+        m, V = eigh(M)
         m = xp.clip(m, min=0.0)[None, :]
         return U, d, lambda mu, B: ((B @ V) / (mu * d + m)) @ V.T
     root = 1 / xp.sqrt(d)
-    w, V = xp.linalg.eigh(root * (U.T @ M @ U) * root.T)
+    w, V = eigh(root * (U.T @ M @ U) * root.T)
     w, T = xp.clip(w, min=0.0)[:, None], root * V
     return U, d, lambda mu, B: T @ ((T.T @ B) / (w + mu))
 
@@ -179,6 +200,136 @@ def largest_entry(A: Array, rows: int, tol: float, back: Callable[[Array], Array
     bound = longest_column(A)
     if bound < tol or bound >= tol * rows**0.5:
         return bound
-    A = back(A)
     xp = array_namespace(A)
-    return float(xp.max(xp.abs(A)))
+    n = A.shape[1]
+    step = max(1, n * n // rows)  # never hold more than n x n numbers, however wide the view is
+    return max(float(xp.max(xp.abs(back(A[:, j : j + step])))) for j in range(0, n, step))
+
+
+class TopEigenvectors:
+    """All eigenpairs of symmetric positive semi-definite matrices above a limit, call after call.
+
+    Each call starts from the eigenvectors of the last one, a few more than were above the limit.
+    Rounds of a Chebyshev filter (which damps what is below the block's smallest Ritz value) and
+    Rayleigh-Ritz refine them. Two certificates decide:
+
+    - with residuals ``C v - w v``, the root sum of squares of ``|residual| / sqrt(w)`` bounds the
+      error of anything of the form ``A V f(w) V^T`` with ``C = A^T A`` and 1-Lipschitz
+      ``s f(s^2)``; it must be below 1e-10 of the largest singular value;
+    - a Cholesky factorisation of ``limit - (C without the pairs found)`` exists only if no
+      eigenvalue above the limit was missed.
+
+    When either cannot be had more cheaply, a full eigendecomposition answers.
+
+    Attributes
+    ----------
+    how : {"none", "partial", "full"}
+        How the last answer was found.
+
+    Examples
+    --------
+    >>> top = TopEigenvectors()
+    >>> w, V = top(np.diag([1.0, 5.0, 3.0]), 2.0)
+    >>> w
+    array([3., 5.])
+    """
+
+    SMALL = 200  # up to this size a full decomposition is as fast
+    ACCURACY = 1e-10
+    FULL_COST = 3.0  # of a full decomposition, in units of 2 n^3 flops at the speed of GEMM
+    GROWTH = 1e4  # between top and limit in one filter: more would drown the small directions
+
+    def __init__(self) -> None:
+        self.how = "none"
+        self._V: Array | None = None
+
+    def __call__(self, C: Array, limit: float) -> tuple[Array, Array]:
+        """Return eigenvalues above ``limit``, ascending, and their eigenvectors as columns."""
+        n = C.shape[0]
+        found = None
+        if n > self.SMALL:
+            if self._V is None and self._none_above(C, limit):
+                self.how = "none"
+                return C[0, :0], C[:, :0]
+            if self._V is not None and self._V.shape == (n, self._V.shape[1]):
+                found = self._refine(C, limit)
+        self.how = "full" if found is None else "partial"
+        w, V = eigh(C) if found is None else found
+        rank = int(array_namespace(w).count_nonzero(w > limit))
+        if n > self.SMALL:
+            spare = rank + max(20, rank // 2)  # the rank grows from call to call
+            self._V = V[:, -spare:] if rank and 4 * spare < n else None
+        return w[w.shape[0] - rank :], V[:, V.shape[1] - rank :]
+
+    def _none_above(self, C: Array, limit: float, w: Array = None, V: Array = None) -> bool:
+        """Prove by Cholesky that C, less the pairs (w, V), has no eigenvalue above the limit."""
+        xp = array_namespace(C)
+        S = -C if V is None else (V * w[None, :]) @ V.T - C
+        S = S + limit * xp.eye(C.shape[0], dtype=C.dtype, device=device(C))
+        try:
+            return bool(xp.all(xp.isfinite(xp.linalg.cholesky(S))))
+        except (
+            np.linalg.LinAlgError,
+            RuntimeError,
+        ):  # not positive definite; torch's is the latter
+            return False
+
+    def _refine(self, C: Array, limit: float) -> tuple[Array, Array] | None:
+        """Improve the last call's vectors until both certificates hold, or give up."""
+        xp = array_namespace(C)
+        n, b = self._V.shape
+        products = 0
+        w, V, CV = _rayleigh_ritz(C, self._V)
+        while True:
+            products += 1
+            rank = int(xp.count_nonzero(w > limit))
+            top = float(w[-1])
+            tol = self.ACCURACY * top**0.5
+            if rank == b:  # no spare vector left: the rank grew too fast
+                return None
+            kept = slice(b - rank, b)
+            residual = CV[:, kept] - V[:, kept] * w[kept][None, :]
+            scaled = xp.sum(residual * residual, axis=0) / w[kept]
+            error = float(xp.sum(scaled)) ** 0.5
+            if error <= tol:
+                # What is above t by less than tol may be missed: it changes the result by less.
+                slack = (limit**0.5 + tol) ** 2
+                proved = self._none_above(C, slack, w[kept], V[:, kept])
+                return (w, V) if proved else None
+            damped = max(float(w[0]), 1e-3 * limit)
+            gain = _chebyshev_gain(limit / damped)
+            most = np.log(self.GROWTH) / max(np.log(_chebyshev_gain(top / damped) / gain), 1e-3)
+            degree = int(np.ceil(np.log(10 * error / tol) / max(np.log(gain), 1e-3)))
+            # A full decomposition may be cheaper; then stop here.
+            if (products + degree) * b > self.FULL_COST * n:
+                return None
+            degree = max(1, min(degree, int(most)))
+            products += degree
+            w, V, CV = _rayleigh_ritz(C, _chebyshev(C, V, CV, damped, degree))
+
+
+def _chebyshev_gain(ratio: float) -> float:
+    """Growth per degree of a Chebyshev polynomial on [0, 1] at ``ratio`` > 1."""
+    x = max(2 * ratio - 1, 1.0)
+    return x + (x * x - 1) ** 0.5
+
+
+def _chebyshev(C: Array, V: Array, CV: Array, damped: float, degree: int) -> Array:
+    """Chebyshev polynomial of C on V that stays in [-1, 1] on [0, damped]."""
+    half = damped / 2
+    before, now = V, CV / half - V
+    for _ in range(degree - 1):
+        before, now = now, (2 / half) * (C @ now) - 2 * now - before
+    return now
+
+
+def _rayleigh_ritz(C: Array, Y: Array) -> tuple[Array, Array, Array]:
+    """Ritz values, ascending, orthonormal Ritz vectors V in the span of Y, and C V."""
+    xp = array_namespace(C)
+    Y = Y / column_lengths(Y)[None, :]
+    CY = C @ Y
+    g, P = eigh(Y.T @ Y)
+    P = P / xp.sqrt(xp.clip(g, min=1e-14 * float(g[-1])))[None, :]
+    w, S = eigh(P.T @ (Y.T @ CY) @ P)
+    P = P @ S
+    return w, Y @ P, CY @ P

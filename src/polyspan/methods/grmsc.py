@@ -258,18 +258,21 @@ def solve_grmsc(
     # From here Z, Q and Y2 stand for U^T Z, U^T Q and U^T Y2, I for U^T, and R for R U.
     R, I = R @ U, U.T
     Z = xp.zeros_like(I) if Z is None else I @ xp.asarray(Z, dtype=I.dtype, device=device(I))
-    Y1, Y2, mu = xp.zeros_like(R), xp.zeros_like(I), mu0
-    D = R @ (I - Z)
+    E, Y1, Y2, mu = xp.empty_like(R), xp.zeros_like(R), xp.zeros_like(I), mu0
+    lower_singular = prox.SingularThreshold()
+    D = R @ (I - Z)  # X - X Z
     for _ in run:
-        E = xp.concat([prox.columns(D[k, :] + Y1[k, :] / mu, lam1 / mu) for k in rows])  # (13)
-        Q = prox.singular(Z + Y2 / mu, 1 / mu)  # eq. (17)
-        B = R.T @ (Y1 - mu * E) + mu * ((d - 1) * I + Q) - Y2  # T_ZB; R^T R = diag(d - 1)
+        for k in rows:
+            E[k, :] = prox.columns(D[k, :] + Y1[k, :] / mu, lam1 / mu)  # eq. (13)
+        Q = lower_singular(Z + Y2 / mu, 1 / mu)  # eq. (17)
+        Y1 -= mu * E  # the parts of eq. (24) that T_ZB contains
+        Y2 -= mu * Q
+        B = R.T @ Y1 + mu * (d - 1) * I - Y2  # T_ZB of eq. (23), with R^T R = diag(d - 1)
         Z = z_step(mu, B)  # eq. (22)
-        D = R @ (I - Z)  # X - X Z
-        Y1 += mu * (D - E)  # eq. (24)
-        Y2 += mu * (Z - Q)
+        D = R @ (I - Z)
+        Y1 += mu * D  # the rest of eq. (24)
+        Y2 += mu * Z
         mu = min(rho * mu, mu_max)
-
         run.check(
             split=largest_entry(Z - Q, U.shape[0], run.tol, lambda A: U @ A),
             data=max(

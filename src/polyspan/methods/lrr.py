@@ -135,13 +135,15 @@ def solve_lrr(
     # From here Z, J and Y2 stand for U^T Z, U^T J and U^T Y2, I for U^T, and R for R U.
     R, I = R @ U, U.T
     E, Y1, Z, Y2, mu = xp.zeros_like(R), xp.zeros_like(R), xp.zeros_like(I), xp.zeros_like(I), mu0
+    lower_singular = prox.SingularThreshold()
     for _ in run:
-        J = prox.singular(Z + Y2 / mu, 1 / mu)
-        Z = z_step(mu, R.T @ (Y1 - mu * E) + mu * ((d - 1) * I + J) - Y2)
+        J = lower_singular(Z + Y2 / mu, 1 / mu)
+        Y2 -= mu * J
+        Z = z_step(mu, R.T @ (Y1 - mu * E) + mu * (d - 1) * I - Y2)  # R^T R = diag(d - 1)
         D = R @ (I - Z)  # X - X Z
         E = prox.columns(D + Y1 / mu, lam / mu)
         Y1 += mu * (D - E)
-        Y2 += mu * (Z - J)
+        Y2 += mu * Z
         mu = min(rho * mu, mu_max)
         run.check(
             split=largest_entry(Z - J, U.shape[0], run.tol, lambda A: U @ A),
