@@ -2,9 +2,10 @@
 
 from typing import Any
 
+import numpy as np
 from array_api_compat import array_namespace, device
 
-from polyspan.linalg import Array, diagonal, gram, kth_smallest, order_statistics
+from polyspan.linalg import Array, diagonal, gram, kth_smallest, order_statistics, to_numpy
 
 
 def squared_distances(X: Array) -> Array:
@@ -54,7 +55,7 @@ def median_distance(D2: Array) -> float:
     ranks = [n + 2 * ((pairs - 1) // 2), n + 2 * (pairs // 2)]
     values = xp.reshape(D2, (-1,))
     low, high = order_statistics(values, ranks)
-    if low == 0.0:
+    if high == 0.0:
         values = values[values > 0]
         if values.shape[0] == 0:
             return 1.0
@@ -63,8 +64,16 @@ def median_distance(D2: Array) -> float:
 
 
 def gaussian(D2: Array, sigma: float) -> Array:
-    """Similarities ``exp(-d^2 / sigma^2)``."""
-    return array_namespace(D2).exp(-D2 / sigma**2)
+    """Similarities ``exp(-d^2 / sigma^2)``; 0 from 1000 on, before the ratio can overflow.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> gaussian(np.array([0.0, 4.0, 1e300]), 2.0)
+    array([1.        , 0.36787944, 0.        ])
+    """
+    xp = array_namespace(D2)
+    return xp.exp(-xp.clip(D2, max=1000 * sigma**2) / sigma**2)
 
 
 def mutual_neighbors(D2: Array, k: int) -> Array:
@@ -131,3 +140,41 @@ def laplacian(W: Array) -> Array:
     xp = array_namespace(W)
     degrees: Any = xp.sum(W, axis=1, keepdims=True)
     return xp.where(_eye(W), degrees - W, -W)
+
+
+def nearest(D2: Array, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of the k nearest others of every sample, and their squared distances, as (n, k).
+
+    The first entry of a stable sort of the row counts as the sample itself, as the programs behind
+    the published figures have it; of duplicated samples it may be the twin.
+
+    Examples
+    --------
+    >>> nearest(squared_distances(np.array([[0.0], [1.0], [3.0]])), 1)[0]
+    array([[1],
+           [0],
+           [1]])
+    """
+    D = to_numpy(D2)
+    order = np.argsort(D, axis=1, kind="stable")[:, 1 : k + 1]
+    return order, np.take_along_axis(D, order, axis=1)
+
+
+def adaptive_neighbors(D2: Array, k: int) -> np.ndarray:
+    """Graph of probabilistic nearest neighbours (PKN): rows sum to 1, k entries each.
+
+    ``s_ij = (d_i,k+1 - d_ij) / (k d_i,k+1 - sum_{h<=k} d_ih)`` over the k nearest, d squared
+    distances; when the k + 1 nearest are all equally far the k share the weight equally.
+
+    Examples
+    --------
+    >>> adaptive_neighbors(squared_distances(np.array([[0.0], [1.0], [3.0], [7.0]])), 2)[0]
+    array([0.        , 0.54545455, 0.45454545, 0.        ])
+    """
+    order, d = nearest(D2, k + 1)
+    gaps = d[:, k:] - d[:, :k]
+    total = gaps.sum(axis=1, keepdims=True)
+    weights = np.where(total > 0, gaps / np.where(total > 0, total, 1), 1 / k)
+    S = np.zeros(D2.shape)
+    np.put_along_axis(S, order[:, :k], weights, axis=1)
+    return S

@@ -203,7 +203,8 @@ def largest_entry(A: Array, rows: int, tol: float, back: Callable[[Array], Array
     xp = array_namespace(A)
     n = A.shape[1]
     step = max(1, n * n // rows)  # never hold more than n x n numbers, however wide the view is
-    return max(float(xp.max(xp.abs(back(A[:, j : j + step])))) for j in range(0, n, step))
+    parts = (A[:, j : min(j + step, n)] for j in range(0, n, step))
+    return max(float(xp.max(xp.abs(back(part)))) for part in parts)
 
 
 class TopEigenvectors:
@@ -277,9 +278,9 @@ class TopEigenvectors:
     def _refine(self, C: Array, limit: float) -> tuple[Array, Array] | None:
         """Improve the last call's vectors until both certificates hold, or give up."""
         xp = array_namespace(C)
-        n, b = self._V.shape
-        products = 0
         w, V, CV = _rayleigh_ritz(C, self._V)
+        n, b = V.shape
+        products = 0
         while True:
             products += 1
             rank = int(xp.count_nonzero(w > limit))

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, device
 
 from polyspan.linalg import TopEigenvectors, column_lengths
 
@@ -47,6 +47,25 @@ def columns(A: Array, t: float) -> Array:
            [2. , 0. ]])
     """
     return A * column_factors(A, t)[None, :]
+
+
+def simplex(A: Array) -> Array:
+    """Project every row on the simplex: non-negative entries that sum to 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> simplex(np.array([[0.5, 0.5, 2.0], [0.4, 0.3, 0.0]]))
+    array([[0. , 0. , 1. ],
+           [0.5, 0.4, 0.1]])
+    """
+    xp = array_namespace(A)
+    ordered = xp.sort(A, axis=1, descending=True)
+    counts = xp.arange(1, A.shape[1] + 1, dtype=A.dtype, device=device(A))[None, :]
+    levels = (xp.cumulative_sum(ordered, axis=1) - 1) / counts
+    # The level falls on as long as the next largest entry is above it, so the right one is the
+    # largest of all levels.
+    return xp.clip(A - xp.max(levels, axis=1, keepdims=True), min=0.0)
 
 
 def singular(A: Array, t: float) -> Array:
