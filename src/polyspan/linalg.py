@@ -23,6 +23,12 @@ def to_numpy(x: Array) -> np.ndarray:
     return x if is_numpy_array(x) else np.from_dlpack(x)
 
 
+def astype(x: Array, dtype: Any) -> Array:
+    """Convert to a dtype, given by name or as a dtype of x's library; no copy when it has it."""
+    xp = array_namespace(x)
+    return xp.astype(x, getattr(xp, dtype) if isinstance(dtype, str) else dtype, copy=False)
+
+
 def gram(X: Array) -> Array:
     """Inner products of the rows of X, dense; X may be scipy.sparse."""
     return (X @ X.T).toarray() if sp.issparse(X) else X @ X.T
@@ -117,13 +123,14 @@ def reduce_rows(X: Array) -> tuple[Array, Callable[[Array], Array]]:
         return X.T, lambda D: D
     if sp.issparse(X):
         X = X[:, np.unique(X.indices)]  # millions of columns may hold nothing
-    G = gram(X)
-    xp = array_namespace(G)
-    w, U = eigh(G)
+    G = gram(X.astype(np.float64) if sp.issparse(X) else astype(X, "float64"))
+    w, U = eigh(G)  # in float64: squares of float32 numbers need it
+    xp = array_namespace(w)
     noise = n * xp.finfo(w.dtype).eps * float(w[-1])  # below this w is rounding
     first = n - int(xp.count_nonzero(w > noise))
     w, U = w[first:], U[:, first:]
-    R = xp.sqrt(w)[:, None] * U.T
+    R = astype(xp.sqrt(w)[:, None] * U.T, X.dtype)
+    w = astype(w, X.dtype)
     return R, lambda D: X.T @ (R.T @ (D / w[:, None]))
 
 
@@ -248,19 +255,29 @@ class TopEigenvectors:
         """Return eigenvalues above ``limit``, ascending, and their eigenvectors as columns."""
         n = C.shape[0]
         found = None
+        if self._V is not None and self._V.shape[0] != n:
+            self._V = None
         if n > self.SMALL:
             if self._V is None and self._none_above(C, limit):
                 self.how = "none"
                 return C[0, :0], C[:, :0]
-            if self._V is not None and self._V.shape == (n, self._V.shape[1]):
+            if self._V is not None:
                 found = self._refine(C, limit)
         self.how = "full" if found is None else "partial"
         w, V = eigh(C) if found is None else found
         rank = int(array_namespace(w).count_nonzero(w > limit))
-        if n > self.SMALL:
-            spare = rank + max(20, rank // 2)  # the rank grows from call to call
-            self._V = V[:, -spare:] if rank and 4 * spare < n else None
+        block = rank + max(20, rank // 2)  # with spare vectors, since the rank grows
+        self._V = self._start(V, block) if n > self.SMALL and rank and 4 * block < n else None
         return w[w.shape[0] - rank :], V[:, V.shape[1] - rank :]
+
+    def _start(self, V: Array, block: int) -> Array:
+        """Take the last ``block`` vectors; where there are fewer, fixed random ones join them."""
+        n, b = V.shape
+        if b >= block:
+            return V[:, b - block :]
+        xp = array_namespace(V)
+        extra = np.random.RandomState(0).normal(size=(n, block - b))
+        return xp.concat([xp.asarray(extra, dtype=V.dtype, device=device(V)), V], axis=1)
 
     def _none_above(self, C: Array, limit: float, w: Array = None, V: Array = None) -> bool:
         """Prove by Cholesky that C, less the pairs (w, V), has no eigenvalue above the limit."""

@@ -1,0 +1,114 @@
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.sparse as sp
+from numpy.testing import assert_allclose
+
+from polyspan import linalg
+
+
+@pytest.mark.parametrize("d", [3, 20, 57])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_reduced_rows_keep_products_and_map_back(d, kind):
+    X = np.random.default_rng(0).normal(size=(20, d)) * (np.arange(d) % 3 > 0)  # some empty columns
+    R, back = linalg.reduce_rows(kind(X))
+    assert R.shape[0] <= min(20, d)
+    assert_allclose(R.T @ R, X @ X.T, rtol=0, atol=1e-12)
+    full = X.T if kind is np.asarray else X.T[X.any(axis=0)]  # sparse: without empty columns
+    assert_allclose(back(R), full, rtol=0, atol=1e-12)
+    D = R @ np.random.default_rng(1).normal(size=(20, 20))  # anything in the range of X
+    assert_allclose(np.linalg.norm(back(D), axis=0), np.linalg.norm(D, axis=0), rtol=1e-10)
+
+
+def test_reduced_rows_drop_what_is_dependent():
+    X = np.random.default_rng(0).normal(size=(20, 4)) @ np.random.default_rng(1).normal(
+        size=(4, 99)
+    )
+    R, back = linalg.reduce_rows(X)
+    assert R.shape == (4, 20)
+    assert_allclose(back(R), X.T, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("mu", [1e-4, 1.0, 1e6])
+def test_z_step_solves_its_equation_for_every_mu(mu):
+    rng = np.random.default_rng(0)
+    X, W, B = rng.normal(size=(5, 15)), rng.uniform(size=(15, 15)), rng.normal(size=(15, 15))
+    G, W = X.T @ X, W + W.T
+    L = np.diag(W.sum(axis=1)) - W
+    A, M = mu * (G + np.eye(15)), L + L.T
+
+    U, d, solve = linalg.factor_z_step(G, L, "samples")
+    expected = scipy.linalg.solve_sylvester(A, M, B)
+    assert_allclose(U @ solve(mu, U.T @ B), expected, rtol=1e-8, atol=1e-10 / mu)
+    assert_allclose(U.T @ G @ U, np.diag(d[:, 0] - 1), rtol=0, atol=1e-12)
+
+    U, d, solve = linalg.factor_z_step(G, L, "published")
+    expected = np.linalg.solve(A + M, B)
+    assert_allclose(U @ solve(mu, U.T @ B), expected, rtol=1e-8, atol=1e-10 / mu)
+
+    U, d, solve = linalg.factor_z_step(G, None)
+    assert_allclose(U @ solve(mu, U.T @ B), np.linalg.solve(A, B), rtol=1e-8, atol=1e-10 / mu)
+
+
+def test_order_statistics_and_kth_smallest():
+    A = np.random.default_rng(0).integers(0, 9, size=(6, 11)).astype(float)  # with ties
+    assert linalg.order_statistics(A.ravel(), [0, 7, 65]) == list(np.sort(A.ravel())[[0, 7, 65]])
+    for k in (1, 5, 11):
+        assert np.array_equal(linalg.kth_smallest(A, k)[:, 0], np.sort(A, axis=1)[:, k - 1])
+
+
+def spectrum(values, seed=0):
+    n = len(values)
+    Q, _ = np.linalg.qr(np.random.default_rng(seed).normal(size=(n, n)))
+    return (Q * values) @ Q.T
+
+
+def test_top_eigenvectors_prove_that_there_are_none():
+    top = linalg.TopEigenvectors()
+    w, V = top(spectrum(np.linspace(0, 1, 250)), 1.001)
+    assert w.shape == (0,)
+    assert V.shape == (250, 0)
+    assert top.how == "none"
+
+
+def test_top_eigenvectors_from_a_warm_start():
+    values = 0.97 ** np.arange(250)
+    C = spectrum(values)
+    top = linalg.TopEigenvectors()
+    for limit in (0.5, 0.4, 0.3):
+        w, V = top(C, limit)
+        assert_allclose(w, np.sort(values[values > limit]), rtol=0, atol=1e-12)
+        assert_allclose(C @ V, V * w, rtol=0, atol=1e-9)
+        assert_allclose(V.T @ V, np.eye(len(w)), rtol=0, atol=1e-12)
+    assert top.how == "partial"
+
+
+def test_a_missed_eigenvalue_is_noticed():
+    # The memory holds the right vectors of C; then one more large eigenvalue appears in a
+    # direction that they do not contain: only the Cholesky certificate can see it.
+    values = np.zeros(300)
+    values[:3] = 4, 3, 2
+    C = spectrum(values)
+    top = linalg.TopEigenvectors()
+    top(C, 1.0)
+    top(C, 1.0)
+    assert top.how == "partial"
+    _, V = np.linalg.eigh(C)
+    known = np.hstack([top._V, V[:, -3:]])
+    new = np.random.default_rng(1).normal(size=300)
+    new -= known @ np.linalg.lstsq(known, new, rcond=None)[0]
+    new /= np.linalg.norm(new)
+    w, _ = top(C + 2.5 * np.outer(new, new), 1.0)
+    assert top.how == "full"
+    assert_allclose(w, [2, 2.5, 3, 4], rtol=0, atol=1e-12)
+
+
+def test_eigh_has_a_second_driver(monkeypatch):
+    def refuse(A):
+        raise np.linalg.LinAlgError("did not converge")
+
+    C = spectrum(np.arange(5.0))
+    monkeypatch.setattr(np.linalg, "eigh", refuse)
+    monkeypatch.setattr("array_api_compat.numpy.linalg.eigh", refuse)
+    w, V = linalg.eigh(C)
+    assert_allclose((V * w) @ V.T, C, rtol=0, atol=1e-12)
