@@ -35,9 +35,24 @@ def laplacian(Xs, k, alpha, sigma2="own"):
 
 
 def algorithm_1(
-    Xs, L, lam1, lam2, orientation, Z=None, rho=1.9, mu=1e-4, mu_max=1e6, eps=1e-6, max_iter=100
+    Xs,
+    L,
+    lam1,
+    lam2,
+    orientation,
+    Z=None,
+    rho=1.9,
+    mu=1e-4,
+    mu_max=1e6,
+    eps=1e-6,
+    max_iter=100,
+    fast=False,
 ):
-    """Return Z and the number of turns."""
+    """Return Z and the number of turns.
+
+    ``fast`` uses the quicker LAPACK routines (gesdd, symmetric eigensolvers) where they exist, so
+    that a comparison of speed is fair.
+    """
     n = Xs[0].shape[1]
     eye = np.eye(n)
     Z = np.zeros((n, n)) if Z is None else Z.copy()
@@ -52,7 +67,7 @@ def algorithm_1(
             T = X - X @ Z + Y / mu  # eq. (14)
             length = np.linalg.norm(T, axis=0)
             E.append(T * np.maximum(1 - lam1 / mu / np.maximum(length, 1e-300), 0))  # eq. (13)
-        U, s, Vt = scipy.linalg.svd(Z + Y2 / mu, lapack_driver="gesvd")
+        U, s, Vt = svd(Z + Y2 / mu, fast)
         Q = (U * np.maximum(s - 1 / mu, 0)) @ Vt  # eq. (17)
         A = mu * (sum(X.T @ X for X in Xs) + eye)
         B = mu * Q - Y2
@@ -61,7 +76,7 @@ def algorithm_1(
         if orientation == "published":
             Z = np.linalg.inv(A + M) @ B  # eq. (22)
         else:
-            Z = scipy.linalg.solve_sylvester(A, M, B)  # the same with the graphs on columns
+            Z = sylvester(A, M, B, fast)  # the same with the graphs on columns
         for k, (X, e) in enumerate(zip(Xs, E, strict=True)):
             Y1[k] = Y1[k] + mu * (X - X @ Z - e)  # eq. (24)
         Y2 = Y2 + mu * (Z - Q)
@@ -70,3 +85,22 @@ def algorithm_1(
         if max(left) < eps and np.abs(Z - Q).max() < eps:
             break
     return Z, turns
+
+
+def svd(A, fast):
+    """Singular value decomposition; gesdd is faster but gives up on some finite matrices."""
+    if fast:
+        try:
+            return np.linalg.svd(A)
+        except np.linalg.LinAlgError:
+            pass
+    return scipy.linalg.svd(A, lapack_driver="gesvd")
+
+
+def sylvester(A, M, B, fast):
+    """Solve A Z + Z M = B; ``fast`` uses that A and M are symmetric."""
+    if not fast:
+        return scipy.linalg.solve_sylvester(A, M, B)
+    a, U = np.linalg.eigh(A)
+    m, V = np.linalg.eigh(M)
+    return U @ ((U.T @ B @ V) / (a[:, None] + m)) @ V.T

@@ -3,15 +3,25 @@
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import Tags
 
 from polyspan.affinity import affinity_matrix
-from polyspan.linalg import Array
+from polyspan.devices import check_device, move_arrays
+from polyspan.linalg import Array, to_numpy
 from polyspan.params import Check, check_params, integer, one_of, real, seed
 from polyspan.run import Run
 from polyspan.spectral import spectral_clustering
-from polyspan.views import SCALES, Views, check_memory, check_views, scale_views
+from polyspan.views import (
+    SCALES,
+    Views,
+    available_memory,
+    check_memory,
+    check_products,
+    check_views,
+    scale_views,
+)
 
 COMMON: dict[str, Check] = {
     "n_clusters": integer(1),
@@ -36,6 +46,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
 
     _checks: ClassVar[dict[str, Check]] = {}
     _single_view: ClassVar[bool] = False
+    device: str | None = None  # a parameter of the methods whose solver can run elsewhere
 
     # Parameters that every subclass has.
     n_clusters: int
@@ -65,15 +76,23 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
         self
         """
         views = self._check(X)
-        self.representation_ = self._solve(views, scale_views(views, self.scale))
-        self.affinity_matrix_ = affinity_matrix(self.representation_, self.affinity, self.n_kept)
+        if self.scale is None:
+            check_products(views)
+        Z = self._solve(views, self._scaled(views, self.scale))
+        W = affinity_matrix(Z, self.affinity, self.n_kept)
         self.labels_ = spectral_clustering(
-            self.affinity_matrix_,
-            self.n_clusters,
-            n_init=self.n_init,
-            random_state=self.random_state,
+            W, self.n_clusters, n_init=self.n_init, random_state=self.random_state
         )
+        self.representation_, self.affinity_matrix_ = Z, W
+        if self.device is not None:  # what was moved there is brought back
+            self.representation_ = to_numpy(Z)
+            self.affinity_matrix_ = W if sp.issparse(W) else to_numpy(W)
         return self
+
+    def _scaled(self, views: Views, scale: str | None) -> list[Array]:
+        """Scale the views and move them to ``device``, if there is one."""
+        Xs = scale_views(views, scale)
+        return Xs if self.device is None else move_arrays(Xs, self.device)
 
     def _check(self, X: Any) -> Views:
         """Check parameters and views; all that can be known to fail fails here."""
@@ -97,7 +116,8 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
                 f"{name}: n_neighbors={neighbors} must be below n_samples={n}: a sample has only "
                 f"{n - 1} others."
             )
-        check_memory(name, n, views.itemsize, self._n_square(views))
+        free = available_memory() if self.device is None else check_device(name, self.device)
+        check_memory(name, n, views.itemsize, self._n_square(views), free)
         return views
 
     def _n_square(self, views: Views) -> float:

@@ -3,16 +3,34 @@
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from array_api_compat import array_namespace, device
 
-from polyspan.linalg import Array, diagonal, gram, kth_smallest, order_statistics, to_numpy
+from polyspan.linalg import (
+    Array,
+    diagonal,
+    gram,
+    kth_smallest,
+    lowest_eigenpairs,
+    order_statistics,
+    to_numpy,
+)
 
 
-def squared_distances(X: Array) -> Array:
+def squared_distances(X: Array, *, ties: bool = False) -> Array:
     """Squared Euclidean distances between the rows of X, from its Gram matrix.
 
     What is smaller than the rounding error of the products counts as zero, so that equal samples
     are at distance zero.
+
+    Parameters
+    ----------
+    X : (n, d) array or sparse matrix
+        Samples in rows.
+    ties : bool, default=False
+        Work in float64 and round the distances to about eleven digits of the squared lengths, so
+        that distances which differ by rounding only are equal. Neighbours then do not depend on
+        the BLAS: binary features, for example, make many ties.
 
     Examples
     --------
@@ -21,12 +39,23 @@ def squared_distances(X: Array) -> Array:
     array([[ 0., 25.],
            [25.,  0.]])
     """
+    if ties and "float64" not in str(X.dtype):
+        if sp.issparse(X):
+            X = X.astype(np.float64)
+        else:
+            xp = array_namespace(X)
+            X = xp.astype(X, xp.float64)
     G = gram(X)
     xp = array_namespace(G)
     squares = diagonal(G)
     sums = squares[:, None] + squares[None, :]
     D2 = sums - 2 * G
-    D2 = xp.where(D2 > 64 * xp.finfo(D2.dtype).eps * sums, D2, xp.zeros_like(D2))
+    eps = xp.finfo(D2.dtype).eps
+    D2 = xp.where(D2 > 64 * eps * sums, D2, xp.zeros_like(D2))
+    if ties:
+        # Powers of two: the grids of pairs of different lengths are parts of each other.
+        grid = 2.0 ** xp.floor(xp.log2(xp.where(sums > 0, sums, xp.ones_like(sums)))) * 2**14 * eps
+        D2 = xp.round(D2 / grid) * grid
     return xp.where(_eye(D2), xp.zeros_like(D2), D2)
 
 
@@ -74,6 +103,20 @@ def gaussian(D2: Array, sigma: float) -> Array:
     """
     xp = array_namespace(D2)
     return xp.exp(-xp.clip(D2, max=1000 * sigma**2) / sigma**2)
+
+
+def median_kernel(X: Array, factor: float = 1.0) -> Array:
+    """Gaussian kernel ``exp(-d^2 / (2 s^2))`` of the rows of X, s = factor x median distance.
+
+    This is the kernel of the spectral methods; `gaussian` itself has no 2.
+
+    Examples
+    --------
+    >>> median_kernel(np.array([[0.0], [1.0], [3.0]]))[0]
+    array([1.        , 0.8824969 , 0.32465247])
+    """
+    D2 = squared_distances(X)
+    return gaussian(D2, 2**0.5 * factor * median_distance(D2))
 
 
 def mutual_neighbors(D2: Array, k: int) -> Array:
@@ -146,7 +189,8 @@ def nearest(D2: Array, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Numbers of the k nearest others of every sample, and their squared distances, as (n, k).
 
     The first entry of a stable sort of the row counts as the sample itself, as the programs behind
-    the published figures have it; of duplicated samples it may be the twin.
+    the published figures have it; of duplicated samples it may be the twin. When there are fewer
+    than k others, the last is repeated.
 
     Examples
     --------
@@ -157,6 +201,7 @@ def nearest(D2: Array, k: int) -> tuple[np.ndarray, np.ndarray]:
     """
     D = to_numpy(D2)
     order = np.argsort(D, axis=1, kind="stable")[:, 1 : k + 1]
+    order = np.pad(order, ((0, 0), (0, k - order.shape[1])), mode="edge")
     return order, np.take_along_axis(D, order, axis=1)
 
 
@@ -178,3 +223,43 @@ def adaptive_neighbors(D2: Array, k: int) -> np.ndarray:
     S = np.zeros(D2.shape)
     np.put_along_axis(S, order[:, :k], weights, axis=1)
     return S
+
+
+def rank_step(W: np.ndarray, F: np.ndarray, tol: float = 1e-10) -> tuple[np.ndarray, float, float]:
+    """Eigen step and rank rule of methods that want a graph with exactly c components.
+
+    A graph has c components when the c lowest eigenvalues of its Laplacian are zero and the next
+    is not. The rule tells how to change the weight of the term ``tr(F^T L F)``.
+
+    Parameters
+    ----------
+    W : (n, n) array
+        Weights of the graph; made symmetric here.
+    F : (n, c) array
+        Eigenvectors of the turn before.
+    tol : float, default=1e-10
+        Sums of eigenvalues up to this are zero.
+
+    Returns
+    -------
+    F : (n, c) array
+        Lowest eigenvectors of the Laplacian of W; those given when W has too many components.
+    factor : {2.0, 1.0, 0.5}
+        For the weight: double it (fewer than c components), be content, halve it (more).
+    low : float
+        Sum of the c lowest eigenvalues.
+
+    Examples
+    --------
+    >>> two = np.kron(np.eye(2), np.ones((3, 3)))
+    >>> [rank_step(two, np.ones((6, c)))[1] for c in (1, 2, 3)]
+    [0.5, 1.0, 2.0]
+    """
+    c = F.shape[1]
+    w, V = lowest_eigenpairs(laplacian((W + W.T) / 2), min(c + 1, F.shape[0]))
+    low = float(np.sum(w[:c]))
+    if low > tol:
+        return V[:, :c], 2.0, low
+    if w.shape[0] > c and float(np.sum(w)) < tol:
+        return F, 0.5, low
+    return V[:, :c], 1.0, low

@@ -39,19 +39,36 @@ def diagonal(A: Array) -> Array:
     return array_namespace(A).linalg.diagonal(A)
 
 
-def eigh(A: Array) -> tuple[Array, Array]:
+def eigh(A: Array, *, overwrite: bool = False) -> tuple[Array, Array]:
     """Eigenvalues, ascending, and eigenvectors of a symmetric matrix.
 
-    When LAPACK's divide and conquer gives up, its QR iteration takes over.
+    When LAPACK's divide and conquer gives up, its QR iteration takes over. ``overwrite`` allows
+    NumPy to use the memory of A for the vectors.
     """
-    xp = array_namespace(A)
+    if not is_numpy_array(A):
+        w, V = array_namespace(A).linalg.eigh(A)
+        return w, V
+    if overwrite and A.shape[0] > 2000:  # memory counts; below, numpy's own copy is as good
+        return scipy.linalg.eigh(A.T, driver="evd", overwrite_a=True, check_finite=False)
     try:
-        w, V = xp.linalg.eigh(A)
+        w, V = np.linalg.eigh(A)
     except np.linalg.LinAlgError:
-        if not is_numpy_array(A):
-            raise
         w, V = scipy.linalg.eigh(A, driver="ev")
     return w, V
+
+
+def lowest_eigenpairs(A: Array, c: int) -> tuple[Array, Array]:
+    """Return the c lowest eigenvalues, ascending, and eigenvectors of a symmetric matrix.
+
+    Examples
+    --------
+    >>> lowest_eigenpairs(np.diag([3.0, 1.0, 2.0]), 2)[0]
+    array([1., 2.])
+    """
+    if is_numpy_array(A):
+        return scipy.linalg.eigh(A, subset_by_index=[0, c - 1])
+    w, V = eigh(A)
+    return w[:c], V[:, :c]
 
 
 def order_statistics(values: Array, ranks: Sequence[int]) -> list[float]:
@@ -65,18 +82,35 @@ def order_statistics(values: Array, ranks: Sequence[int]) -> list[float]:
     if is_numpy_array(values):
         part = np.partition(values, sorted(set(ranks)))
         return [float(part[rank]) for rank in ranks]
-    if is_torch_array(values):
-        return [float(values.kthvalue(rank + 1).values) for rank in ranks]
-    ordered = array_namespace(values).sort(values)
-    return [float(ordered[rank]) for rank in ranks]
+    return [_order_statistic(values, rank) for rank in ranks]
+
+
+def _order_statistic(values: Array, rank: int) -> float:
+    """Value of one rank by bisection: a few dozen counting passes, fast on any device."""
+    xp = array_namespace(values)
+    low, high = float(xp.min(values)), float(xp.max(values))
+    below = 0  # how many values are < low
+    while True:
+        inside = (values >= low) & (values <= high)
+        if int(xp.count_nonzero(inside)) <= 2**16:
+            return float(xp.sort(values[inside])[rank - below])
+        middle = low + (high - low) / 2
+        if middle in (low, high):  # neighbouring numbers: all values inside are one of the two
+            least = below + int(xp.count_nonzero(values == low))
+            return low if rank < least else high
+        left = int(xp.count_nonzero(values < middle))
+        if left > rank:
+            high = middle
+        else:
+            low, below = middle, left
 
 
 def kth_smallest(D: Array, k: int) -> Array:
     """k-th smallest entry (k = 1 is the smallest) of every row, as a column."""
     if is_numpy_array(D):
         return np.partition(D, k - 1, axis=1)[:, k - 1 : k]
-    if is_torch_array(D):
-        return D.kthvalue(k, dim=1, keepdim=True).values
+    if is_torch_array(D):  # much faster than kthvalue on a GPU
+        return D.topk(k, dim=1, largest=False).values[:, k - 1 :]
     return array_namespace(D).sort(D, axis=1)[:, k - 1 : k]
 
 
@@ -140,9 +174,12 @@ def factor_z_step(
     """Factor once what every Z step of an augmented Lagrangian solves, whatever mu is.
 
     With M = L + L^T the Z step reads ``mu (G + I) Z + Z M = B`` (orientation ``"samples"``) or
-    ``(mu (G + I) + M) Z = B`` (``"published"``). Let ``U diag(d) U^T = G + I``. The solver works
-    on ``U^T Z``: the nuclear norm does not notice the rotation, columns keep their lengths, and
-    ``X Z = (X U) (U^T Z)``.
+    ``(mu (G + I) + M) Z = B`` (``"published"``). Two changes of variable make it cheap and exact:
+
+    - Let ``U diag(d) U^T = G + I``. The solver works on ``U^T Z``: the nuclear norm does not
+      notice the rotation, columns keep their lengths, and ``X Z = (X U) (U^T Z)``.
+    - It works on the complement ``C = I - Z``, so that ``X - X Z = X C`` has no cancellation.
+      When ``B = mu G + F``, C solves the same equation with ``mu I + M - F`` on the right.
 
     Parameters
     ----------
@@ -157,35 +194,47 @@ def factor_z_step(
     -------
     U : (n, n) array
         The rotation.
-    d : (n, 1) array
-        Eigenvalues of G + I.
+    K : (n, n) array or float
+        ``U^T M``; 0 without L.
     solve : callable
-        ``solve(mu, B)`` takes ``U^T B`` and returns ``U^T Z``.
+        ``solve(mu, B)`` takes ``U^T B`` and returns ``U^T Z``; B may be overwritten.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> A, L, B = rng.normal(size=(3, 6, 6))
+    >>> A, L, F = rng.normal(size=(3, 6, 6))
     >>> G, L = A @ A.T, L @ L.T
-    >>> U, d, solve = factor_z_step(G, L, "samples")
-    >>> Z = U @ solve(0.5, U.T @ B)
-    >>> np.allclose(0.5 * (G + np.eye(6)) @ Z + Z @ (L + L.T), B)
+    >>> U, K, solve = factor_z_step(G, L, "samples")
+    >>> Z = np.eye(6) - U @ solve(0.5, 0.5 * U.T + K - U.T @ F)
+    >>> np.allclose(0.5 * (G + np.eye(6)) @ Z + Z @ (L + L.T), 0.5 * G + F)
     True
     """
     xp = array_namespace(G)
     g, U = eigh(G)
     d = 1 + xp.clip(g, min=0.0)[:, None]  # G has no negative eigenvalues but for rounding
     if L is None:
-        return U, d, lambda mu, B: B / (mu * d)
-    M = L + L.T
+        return U, 0.0, lambda mu, B: B / (mu * d)
+    K = U.T @ (L + L.T)
     if orientation == "samples":
-        m, V = eigh(M)
+        m, V = eigh(L + L.T)
         m = xp.clip(m, min=0.0)[None, :]
-        return U, d, lambda mu, B: ((B @ V) / (mu * d + m)) @ V.T
+
+        def solve(mu: float, B: Array) -> Array:
+            B = B @ V
+            B /= mu * d + m
+            return B @ V.T
+
+        return U, K, solve
     root = 1 / xp.sqrt(d)
-    w, V = eigh(root * (U.T @ M @ U) * root.T)
-    w, T = xp.clip(w, min=0.0)[:, None], root * V
-    return U, d, lambda mu, B: T @ ((T.T @ B) / (w + mu))
+    w, V = eigh(root * (K @ U) * root.T)
+    w, V = xp.clip(w, min=0.0)[:, None], root * V
+
+    def solve_published(mu: float, B: Array) -> Array:
+        B = V.T @ B
+        B /= w + mu
+        return V @ B
+
+    return U, K, solve_published
 
 
 def largest_entry(A: Array, rows: int, tol: float, back: Callable[[Array], Array]) -> float:
@@ -252,7 +301,7 @@ class TopEigenvectors:
         self._V: Array | None = None
 
     def __call__(self, C: Array, limit: float) -> tuple[Array, Array]:
-        """Return eigenvalues above ``limit``, ascending, and their eigenvectors as columns."""
+        """Return eigenvalues above ``limit``, ascending, and their eigenvectors; C is consumed."""
         n = C.shape[0]
         found = None
         if self._V is not None and self._V.shape[0] != n:
@@ -264,7 +313,7 @@ class TopEigenvectors:
             if self._V is not None:
                 found = self._refine(C, limit)
         self.how = "full" if found is None else "partial"
-        w, V = eigh(C) if found is None else found
+        w, V = eigh(C, overwrite=True) if found is None else found
         rank = int(array_namespace(w).count_nonzero(w > limit))
         block = rank + max(20, rank // 2)  # with spare vectors, since the rank grows
         self._V = self._start(V, block) if n > self.SMALL and rank and 4 * block < n else None
@@ -282,15 +331,21 @@ class TopEigenvectors:
     def _none_above(self, C: Array, limit: float, w: Array = None, V: Array = None) -> bool:
         """Prove by Cholesky that C, less the pairs (w, V), has no eigenvalue above the limit."""
         xp = array_namespace(C)
-        S = -C if V is None else (V * w[None, :]) @ V.T - C
-        S = S + limit * xp.eye(C.shape[0], dtype=C.dtype, device=device(C))
+        S = -C if V is None else (V * w[None, :]) @ V.T
+        if V is not None:
+            S -= C
+        xp.reshape(S, (-1,), copy=False)[:: C.shape[0] + 1] += limit  # on the diagonal
         try:
-            return bool(xp.all(xp.isfinite(xp.linalg.cholesky(S))))
+            if is_numpy_array(S):  # in place; S is symmetric, so its transpose is as good
+                scipy.linalg.cholesky(S.T, lower=True, overwrite_a=True, check_finite=False)
+            else:
+                xp.linalg.cholesky(S)
         except (
             np.linalg.LinAlgError,
             RuntimeError,
         ):  # not positive definite; torch's is the latter
             return False
+        return True
 
     def _refine(self, C: Array, limit: float) -> tuple[Array, Array] | None:
         """Improve the last call's vectors until both certificates hold, or give up."""

@@ -27,14 +27,17 @@ def one_of(*options: Any) -> Check:
 
 def real(low: float, high: float = np.inf, *, open_low: bool = False) -> Check:
     """Check that a value is a finite number between two bounds."""
-    words = f"a number {'>' if open_low else '>='} {low:g}"
+    words = f"a finite number {'>' if open_low else '>='} {low:g}"
     if high < np.inf:
         words += f" and <= {high:g}"
 
     def check(value: Any) -> str | None:
         if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
             return words
-        number = float(value)
+        try:
+            number = float(value)
+        except OverflowError:  # a whole number beyond all floats
+            return words
         above = number > low if open_low else number >= low
         return None if above and number <= high and np.isfinite(number) else words
 
@@ -59,6 +62,13 @@ def flag(value: Any) -> str | None:
     return None if isinstance(value, bool | np.bool_) else "True or False"
 
 
+def clusterer(value: Any) -> str | None:
+    """Check that a value is an unfitted or fitted estimator (None is the default one)."""
+    needed = ("fit", "get_params", "set_params")
+    usable = not isinstance(value, type) and all(hasattr(value, name) for name in needed)
+    return None if value is None or usable else "a clusterer such as LRR(n_clusters=3), or None"
+
+
 def seed(value: Any) -> str | None:
     """Check that a value can seed the random numbers."""
     whole = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
@@ -66,6 +76,11 @@ def seed(value: Any) -> str | None:
     if value is None or fits or isinstance(value, np.random.RandomState):
         return None
     return "None, a whole number from 0 to 2**32 - 1, or a numpy RandomState"
+
+
+def device_name(value: Any) -> str | None:
+    """Check that a value is the name of a device, or None."""
+    return None if value is None or isinstance(value, str) else "None or a name such as 'cuda'"
 
 
 def check_params(owner: str, values: Mapping[str, Any], checks: Mapping[str, Check]) -> None:
@@ -76,7 +91,7 @@ def check_params(owner: str, values: Mapping[str, Any], checks: Mapping[str, Che
     >>> check_params("GRMSC", {"lam1": -1.0}, {"lam1": real(0)})
     Traceback (most recent call last):
     ...
-    ValueError: GRMSC: lam1 must be a number >= 0; got -1.0.
+    ValueError: GRMSC: lam1 must be a finite number >= 0; got -1.0.
     """
     for name, check in checks.items():
         words = check(values[name])

@@ -15,6 +15,8 @@ from array_api_compat import array_namespace, device, is_array_api_obj, is_numpy
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
+from polyspan.linalg import to_numpy
+
 SCALES = ("unit", "standard+unit", None)
 
 
@@ -63,6 +65,10 @@ def check_views(X: Any, views: Sequence[Any] | None = None, estimator: Any = Non
     ...
     ValueError: The views differ in length: view 0 has 3 samples, view 1 has 4 samples; ...
     """
+    if isinstance(X, Views):  # checked already, by a method that calls another one
+        if estimator is not None:
+            estimator.n_features_in_ = sum(view.shape[1] for view in X.arrays)
+        return X
     several = _as_several(X)
     if several is not None:
         if views is not None:
@@ -74,12 +80,11 @@ def check_views(X: Any, views: Sequence[Any] | None = None, estimator: Any = Non
         arrays = [_check_one(view, f"view {name}", None) for name, view in several.items()]
         if estimator is not None:
             estimator.n_features_in_ = sum(view.shape[1] for view in arrays)
+            vars(estimator).pop("feature_names_in_", None)  # of an earlier fit
     else:
         whole = _check_one(X, "X", estimator)
-        names = [str(k) for k in range(len(views))] if views is not None else ["0"]
-        arrays = [whole] if views is None else [_cut(whole, c, k) for k, c in enumerate(views)]
-        if not arrays:
-            raise ValueError("views is empty: give at least one slice of columns.")
+        arrays = [whole] if views is None else _cut(whole, views)
+        names = [str(k) for k in range(len(arrays))]
     arrays = _one_dtype(arrays, names)
     _check_content(arrays, names)
     return Views(arrays, names)
@@ -89,9 +94,9 @@ def _as_several(X: Any) -> dict[str, Any] | None:
     """Return the views by name, or None when X is a single 2-D array."""
     if sp.issparse(X):  # dok_array is a dict: ask this first
         return None
+    if isinstance(X, Mapping | list | tuple) and len(X) == 0:
+        raise ValueError(f"X is an empty {type(X).__name__}: give at least one view.")
     if isinstance(X, Mapping):
-        if not X:
-            raise ValueError("X is an empty dictionary: give at least one view.")
         return {repr(name): view for name, view in X.items()}
     if isinstance(X, list | tuple) and any(_dimensions(view) >= 2 for view in X):
         return {str(k): view for k, view in enumerate(X)}
@@ -108,9 +113,14 @@ def _dimensions(view: Any) -> int:
 
 
 def _check_one(view: Any, name: str, estimator: Any) -> Any:
-    """Return one view as a 2-D float array or csr matrix; finiteness is checked later."""
+    """Return one view as a 2-D float array or csr_array; finiteness is checked later."""
+    if _dimensions(view) not in (0, 2):  # 0: it does not tell
+        raise ValueError(
+            f"{name} is {_dimensions(view)}-D: a view is 2-D, with samples in rows and features in "
+            "columns."
+        )
     if is_array_api_obj(view) and not is_numpy_array(view):
-        return _check_foreign(view, name)
+        return _check_foreign(view, name, estimator)
     _check_columns(view, name)
     try:
         kept: dict[str, Any] = {"accept_sparse": "csr", "dtype": "numeric"}
@@ -118,14 +128,24 @@ def _check_one(view: Any, name: str, estimator: Any) -> Any:
             view = check_array(view, ensure_all_finite=False, input_name=name, **kept)
         else:
             view = validate_data(estimator, view, ensure_all_finite=False, **kept)
-    except (TypeError, ValueError) as error:
-        if name == "X":
-            raise
-        raise type(error)(f"{name}: {error}") from error
+    except (TypeError, ValueError, OverflowError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{name}: {str(error).splitlines()[0]}") from error
     if view.dtype.kind not in "fiub":
         raise ValueError(f"{name} holds {view.dtype} values: convert them to numbers.")
     if view.dtype not in (np.float32, np.float64):
-        view = view.astype(np.float32 if view.dtype == np.float16 else np.float64)
+        with np.errstate(over="ignore"):  # a long double too large becomes inf, refused later
+            view = view.astype(np.float32 if view.dtype == np.float16 else np.float64)
+    return _canonical(view) if sp.issparse(view) else view
+
+
+def _canonical(view: Any) -> Any:
+    """Return a csr_array with every stored number once and no stored zeros; copies if needed."""
+    view = sp.csr_array(view)  # shares the data
+    if not view.has_canonical_format or np.any(view.data == 0):
+        view = view.copy()
+        view.sum_duplicates()
+        view.eliminate_zeros()
     return view
 
 
@@ -147,30 +167,49 @@ def _check_columns(view: Any, name: str) -> None:
         )
 
 
-def _check_foreign(view: Any, name: str) -> Any:
+def _check_foreign(view: Any, name: str, estimator: Any) -> Any:
     """Check an array of another library (torch, cupy, array-api-strict) where it is."""
     xp = array_namespace(view)
-    if view.ndim != 2 or 0 in view.shape:
-        raise ValueError(f"{name} must be 2-D with samples in rows; got shape {view.shape}.")
+    if 0 in view.shape:
+        raise ValueError(f"{name} is empty: its shape is {tuple(view.shape)}.")
     if xp.isdtype(view.dtype, "complex floating"):
         raise ValueError(f"{name}: Complex data not supported; take real and imaginary parts.")
     if view.dtype not in (xp.float32, xp.float64):
         view = xp.astype(view, xp.float64)
+    if estimator is not None:
+        estimator.n_features_in_ = int(view.shape[1])
     return view
 
 
-def _cut(whole: Any, columns: Any, k: int) -> Any:
-    """Take the columns of view k out of one array."""
-    try:
-        part = whole[:, columns]
-    except (IndexError, TypeError) as error:
+def _cut(whole: Any, views: Any) -> list[Any]:
+    """Take the columns of every view out of one array."""
+    if not isinstance(views, list | tuple | np.ndarray) or len(views) == 0:
         raise ValueError(
-            f"views[{k}]={columns!r} does not select columns of X, which has {whole.shape[1]}: "
-            "use slices or lists of column numbers."
-        ) from error
-    if part.ndim != 2 or part.shape[1] == 0:
-        raise ValueError(f"views[{k}]={columns!r} selects no column of X ({whole.shape[1]} wide).")
-    return part
+            "views must be a list with one slice or list of column numbers per view, or None; "
+            f"got {views!r}."
+        )
+    d = int(whole.shape[1])
+    parts = []
+    for k, columns in enumerate(views):
+        try:
+            index = np.arange(d)[columns if isinstance(columns, slice) else np.asarray(columns)]
+        except (IndexError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"views[{k}]={columns!r} does not select columns of X, which has {d}: "
+                "use slices or lists of column numbers."
+            ) from error
+        if index.ndim != 1 or index.size == 0:
+            what = "no column" if index.size == 0 else "columns in the wrong form"
+            raise ValueError(
+                f"views[{k}]={columns!r} selects {what} of X, which has {d}: use slices or lists "
+                "of column numbers."
+            )
+        if isinstance(columns, slice) or sp.issparse(whole) or is_numpy_array(whole):
+            parts.append(whole[:, columns if isinstance(columns, slice) else index])
+        else:
+            xp = array_namespace(whole)
+            parts.append(xp.take(whole, xp.asarray(index, device=device(whole)), axis=1))
+    return parts
 
 
 def _one_dtype(arrays: list[Any], names: list[str]) -> list[Any]:
@@ -206,12 +245,11 @@ def _check_content(arrays: list[Any], names: list[str]) -> None:
         if view.shape[0] < 2:
             raise ValueError(f"view {name} has 1 sample; clustering needs at least 2.")
         if sp.issparse(view):
-            constant = (view - view[[0] * view.shape[0]]).count_nonzero() == 0
-            zero.append(np.asarray(abs(view).max(axis=1).todense()).ravel() == 0)
+            constant = _equal_rows(view)
+            zero.append(np.diff(view.indptr) == 0)
         else:
             constant = bool(xp.all(view == view[:1, :]))
-            rows = xp.all(view == 0, axis=1)
-            zero.append(rows if is_numpy_array(rows) else np.asarray(rows.tolist()))
+            zero.append(to_numpy(xp.all(view == 0, axis=1)))
         if constant:
             raise ValueError(
                 f"view {name} is constant (all {view.shape[0]} samples are equal), so it tells "
@@ -220,19 +258,38 @@ def _check_content(arrays: list[Any], names: list[str]) -> None:
     lost = np.logical_and.reduce(zero)
     # One view alone only warns, as scikit-learn's common checks want it.
     if len(arrays) > 1 and lost.any():
-        where = ", ".join(map(str, np.flatnonzero(lost)[:5])) + (", ..." if lost.sum() > 5 else "")
         raise ValueError(
-            f"{lost.sum()} of {len(lost)} samples are all zeros in every view (rows {where}): "
+            f"{lost.sum()} of {len(lost)} samples are all zeros in every view ({_rows(lost)}): "
             "drop them, nothing is known about them."
         )
-    told = [f"{z.sum()} in view {name}" for z, name in zip(zero, names, strict=True) if z.any()]
+    told = [
+        f"{rows.sum()} in view {name}, {_rows(rows)}"
+        for rows, name in zip(zero, names, strict=True)
+        if rows.any()
+    ]
     if told:
         warnings.warn(
-            f"Some samples are all zeros ({', '.join(told)}, of {len(lost)} samples): there these "
-            "views say nothing about them.",
+            f"Some of the {len(lost)} samples are all zeros ({'; '.join(told)}): there the view "
+            "says nothing about them.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,  # check_views, _check and fit lie between
         )
+
+
+def _equal_rows(view: Any) -> bool:
+    """Whether all rows of a canonical csr_array are equal."""
+    n, stored = view.shape[0], np.diff(view.indptr)
+    if np.any(stored != stored[0]):
+        return False
+    parts = (view.indices.reshape(n, -1), view.data.reshape(n, -1)) if view.nnz else ()
+    return all(bool(np.all(part == part[:1])) for part in parts)
+
+
+def _rows(chosen: np.ndarray) -> str:
+    """Say which rows a boolean array chooses: the first five."""
+    found = np.flatnonzero(chosen)
+    shown = ", ".join(map(str, found[:5])) + (", ..." if found.size > 5 else "")
+    return f"row{'s'[: found.size > 1]} {shown}"
 
 
 def scale_views(views: Views, scale: str | None) -> list[Any]:
@@ -260,22 +317,58 @@ def scale_views(views: Views, scale: str | None) -> list[Any]:
             scaled.append(view)
             continue
         if scale == "standard+unit":
-            view = _standard(view.toarray() if sp.issparse(view) else view)
+            if sp.issparse(view):
+                _check_dense(view, name)
+                view = view.toarray()
+            view = _standard(view)
         scaled.append(_unit(view))
     return scaled
 
 
-def _check_size(view: Any, name: str) -> None:
-    """Unscaled values are squared later: refuse those that would over- or underflow."""
+def _check_dense(view: Any, name: str) -> None:
+    """Refuse to make a sparse view dense that does not fit, with the copies that scaling makes."""
+    need, free = 4 * view.shape[0] * view.shape[1] * view.dtype.itemsize, available_memory()
+    if free is not None and need > free:
+        raise MemoryError(
+            f'scale="standard+unit" makes the sparse view {name} dense, which needs about '
+            f'{need / 2**30:.0f} GiB, but {free / 2**30:.0f} GiB are free: use scale="unit".'
+        )
+
+
+def check_products(views: Views) -> None:
+    """Refuse unscaled values beside whose products X^T X the I of X^T X + I is only rounding.
+
+    Examples
+    --------
+    >>> check_products(check_views(np.array([[3.0, 4.0], [0.0, 1e20]])))
+    Traceback (most recent call last):
+    ...
+    ValueError: view 0 has values of size 1.0e+20, too large to solve for a representation in ...
+    """
+    for view, name in zip(*views, strict=True):
+        largest, limits = _largest(view)
+        if largest > float(limits.eps) ** -0.75:
+            raise ValueError(
+                f"view {name} has values of size {largest:.1e}, too large to solve for a "
+                f'representation in {view.dtype}: rescale it, or use scale="unit".'
+            )
+
+
+def _largest(view: Any) -> tuple[float, Any]:
+    """Largest absolute value of a view, and the limits of its dtype."""
     values = view.data if sp.issparse(view) else view
     xp = array_namespace(values)
-    largest = float(xp.max(xp.abs(values)))
-    limits = xp.finfo(values.dtype)
+    return float(xp.max(xp.abs(values))), xp.finfo(values.dtype)
+
+
+def _check_size(view: Any, name: str) -> None:
+    """Unscaled values are squared later: refuse those that would over- or underflow."""
+    largest, limits = _largest(view)
     low, high = float(limits.smallest_normal) ** (1 / 3), float(limits.max) ** (1 / 3)
     if not low <= largest <= high:
         raise ValueError(
             f"view {name} has values of size {largest:.1e}, whose products leave the range of "
-            f'{values.dtype}: rescale it, or use scale="unit".'
+            f'{view.dtype}: rescale it, or use scale="unit".'
         )
 
 
@@ -289,13 +382,10 @@ def _unit(view: Any) -> Any:
         data = data / np.where(length > 0, length, 1).astype(view.dtype)[rows]
         return sp.csr_array((data, view.indices, view.indptr), shape=view.shape)
     xp = array_namespace(view)
-    for size in (
-        lambda v: xp.max(xp.abs(v), axis=1, keepdims=True),
-        lambda v: xp.sqrt(xp.sum(v * v, axis=1, keepdims=True)),
-    ):
-        length = size(view)
-        view = view / xp.where(length > 0, length, xp.ones_like(length))
-    return view
+    size = xp.max(xp.abs(view), axis=1, keepdims=True)
+    view = view / xp.where(size > 0, size, xp.ones_like(size))
+    length = xp.sqrt(xp.sum(view * view, axis=1, keepdims=True))
+    return view / xp.where(length > 0, length, xp.ones_like(length))
 
 
 def _standard(view: Any) -> Any:
@@ -309,17 +399,17 @@ def _standard(view: Any) -> Any:
     return xp.where(spread > noise, view / xp.where(spread > noise, spread, 1.0), 0.0 * view)
 
 
-def check_memory(owner: str, n: int, itemsize: int, n_square: float) -> None:
+def check_memory(owner: str, n: int, itemsize: int, n_square: float, free: int | None) -> None:
     """Refuse work whose n x n matrices do not fit, before any of them is made.
 
     Examples
     --------
-    >>> check_memory("GRMSC", 10_000_000, 8, 10)
+    >>> check_memory("GRMSC", 10_000_000, 8, 10, free=2**33)
     Traceback (most recent call last):
     ...
     MemoryError: GRMSC on 10000000 samples needs about 7450581 GiB for its n x n matrices, but ...
     """
-    need, free = n_square * n * n * itemsize, available_memory()
+    need = n_square * n * n * itemsize
     if free is not None and need > free:
         raise MemoryError(
             f"{owner} on {n} samples needs about {need / 2**30:.0f} GiB for its n x n matrices, "

@@ -25,19 +25,20 @@ Reference: Q. Zheng, J. Zhu, Z. Li, S. Pang, J. Wang, L. Chen, "Consistent and c
 regularized multi-view subspace clustering", 2020, arXiv:2004.03106.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, device
+import scipy.sparse as sp
+from array_api_compat import array_namespace, device, is_numpy_array
 from sklearn.utils import check_random_state
 
 from polyspan import graphs, prox
 from polyspan.base import COMMON, MultiViewClusterer
 from polyspan.linalg import Array, factor_z_step, largest_entry, reduce_rows
-from polyspan.params import integer, one_of, real
+from polyspan.params import device_name, integer, one_of, real
 from polyspan.run import Run
-from polyspan.views import SCALES, Views, scale_views
+from polyspan.views import SCALES, Views
 
 
 class GRMSC(MultiViewClusterer):
@@ -86,6 +87,10 @@ class GRMSC(MultiViewClusterer):
         Restarts of k-means on the spectral embedding.
     views : list of slices or of column lists, default=None
         Cuts a single 2-D ``X`` into views, for pipelines and grid search.
+    device : str or None, default=None
+        Where to compute, such as ``"cuda"``: NumPy input is moved there by torch, all results come
+        back as NumPy arrays. None computes where the views are, with the library they are of;
+        only the labels are always NumPy.
     random_state : int, RandomState or None, default=None
         Seeds k-means and ``init="random"``.
     verbose : int, default=0
@@ -128,6 +133,7 @@ class GRMSC(MultiViewClusterer):
         "mu0": real(0, open_low=True),
         "mu_max": real(0, open_low=True),
         "init": one_of("zeros", "random"),
+        "device": device_name,
     }
 
     def __init__(
@@ -153,6 +159,7 @@ class GRMSC(MultiViewClusterer):
         init: str = "zeros",
         n_init: int = 20,
         views: Sequence[Any] | None = None,
+        device: str | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
@@ -176,18 +183,22 @@ class GRMSC(MultiViewClusterer):
         self.init = init
         self.n_init = n_init
         self.views = views
+        self.device = device
         self.random_state = random_state
         self.verbose = verbose
 
     def _solve(self, views: Views, Xs: list[Array]) -> Array:
         n = views.n_samples
-        L, Z = None, None
-        if self.regularizer != "none" and self.lam2 > 0:
-            features = Xs if self.graph_scale == "same" else scale_views(views, self.graph_scale)
-            k = min(30, n - 1) if self.n_neighbors is None else self.n_neighbors
-            L = self.lam2 * graph_laplacian(
+        k = min(30, n - 1) if self.n_neighbors is None else self.n_neighbors
+
+        def graph() -> Array:
+            features = Xs if self.graph_scale == "same" else self._scaled(views, self.graph_scale)
+            return self.lam2 * graph_laplacian(
                 features, k, alpha=self.alpha, sigma2=self.sigma2, regularizer=self.regularizer
             )
+
+        L = graph if self.regularizer != "none" and self.lam2 > 0 else None
+        Z = None
         if self.init == "random":
             Z = check_random_state(self.random_state).uniform(size=(n, n))
         run = self._run()
@@ -216,20 +227,30 @@ def graph_laplacian(
     >>> np.allclose(L @ np.ones(9), 0)
     True
     """
-    firsts = [graphs.first_order(X, n_neighbors) for X in Xs]  # eq. (3)
+    firsts = [_compact(*graphs.first_order(X, n_neighbors)) for X in Xs]  # eq. (3)
     if regularizer == "first_order":
-        return graphs.laplacian(sum(Lambda for Lambda, _ in firsts))
-    W = graphs.consistent([Lambda for Lambda, _ in firsts])  # eq. (4)
+        return graphs.laplacian(_dense(sum(Lambda for Lambda, _ in firsts)))
+    W = _dense(graphs.consistent([Lambda for Lambda, _ in firsts]))  # eq. (4)
     xp = array_namespace(W)
-    outside = xp.where(W == 0, xp.full_like(W, alpha), xp.zeros_like(W))
+    inside = W != 0
     for Lambda, sigma in firsts:
-        W = W + outside * graphs.second_order(Lambda, sigma if sigma2 == "first" else None)  # (20)
+        Upsilon = graphs.second_order(Lambda, sigma if sigma2 == "first" else None)
+        W += alpha * xp.where(inside, xp.zeros_like(W), Upsilon)  # eq. (20), summed over the views
     return graphs.laplacian(W)
+
+
+def _compact(Lambda: Array, sigma: float) -> tuple[Array, float]:
+    """Store a NumPy graph of few neighbours as a sparse one: v of them are held at once."""
+    return sp.csr_array(Lambda) if is_numpy_array(Lambda) else Lambda, sigma
+
+
+def _dense(W: Array) -> Array:
+    return W.toarray() if sp.issparse(W) else W + 0.0
 
 
 def solve_grmsc(
     Xs: Sequence[Array],
-    L: Array | None = None,
+    L: Array | Callable[[], Array] | None = None,
     *,
     lam1: float,
     orientation: str = "samples",
@@ -240,6 +261,8 @@ def solve_grmsc(
     Z: Array | None = None,
 ) -> Array:
     """Algorithm 1: the representation Z of views Xs (samples in rows) with graph lam2 L.
+
+    A function that makes L may stand for it, so that nobody holds its memory during the loop.
 
     Examples
     --------
@@ -254,7 +277,7 @@ def solve_grmsc(
     R = xp.concat(Rs)
     ends = np.cumsum([part.shape[0] for part in Rs])
     rows = [slice(int(b - part.shape[0]), int(b)) for b, part in zip(ends, Rs, strict=True)]
-    U, d, z_step = factor_z_step(R.T @ R, L, orientation)
+    U, K, z_step = factor_z_step(R.T @ R, L() if callable(L) else L, orientation)
     # From here Z, Q and Y2 stand for U^T Z, U^T Q and U^T Y2, I for U^T, and R for R U.
     R, I = R @ U, U.T
     Z = xp.zeros_like(I) if Z is None else I @ xp.asarray(Z, dtype=I.dtype, device=device(I))
@@ -267,17 +290,19 @@ def solve_grmsc(
         Q = lower_singular(Z + Y2 / mu, 1 / mu)  # eq. (17)
         Y1 -= mu * E  # the parts of eq. (24) that T_ZB contains
         Y2 -= mu * Q
-        B = R.T @ Y1 + mu * (d - 1) * I - Y2  # T_ZB of eq. (23), with R^T R = diag(d - 1)
-        Z = z_step(mu, B)  # eq. (22)
-        D = R @ (I - Z)
+        Z = z_step(mu, mu * I + K + Y2 - R.T @ Y1)  # eq. (22), solved for I - Z
+        D = R @ Z
+        Z = I - Z
         Y1 += mu * D  # the rest of eq. (24)
         Y2 += mu * Z
         mu = min(rho * mu, mu_max)
+        Q -= Z
         run.check(
-            split=largest_entry(Z - Q, U.shape[0], run.tol, lambda A: U @ A),
+            split=largest_entry(Q, U.shape[0], run.tol, lambda A: U @ A),
             data=max(
                 largest_entry(D[k, :] - E[k, :], X.shape[1], run.tol, to_features)
                 for k, X, to_features in zip(rows, Xs, back, strict=True)
             ),
         )
+        del Q  # n x n: the next threshold needs the room
     return U @ Z

@@ -24,7 +24,7 @@ from array_api_compat import array_namespace
 from polyspan import prox
 from polyspan.base import COMMON, MultiViewClusterer
 from polyspan.linalg import Array, factor_z_step, largest_entry, reduce_rows
-from polyspan.params import real
+from polyspan.params import device_name, real
 from polyspan.run import Run
 from polyspan.views import Views
 
@@ -46,7 +46,7 @@ class LRR(MultiViewClusterer):
         Stop when all entries of ``X - X Z - E`` and ``Z - J`` are smaller.
     max_iter : int, default=500
         Most turns.
-    affinity, n_kept, scale, n_init, views, random_state, verbose
+    affinity, n_kept, scale, n_init, views, device, random_state, verbose
         As in `GRMSC`.
 
     Attributes
@@ -69,6 +69,7 @@ class LRR(MultiViewClusterer):
         "rho": real(1),
         "mu0": real(0, open_low=True),
         "mu_max": real(0, open_low=True),
+        "device": device_name,
     }
 
     def __init__(
@@ -86,6 +87,7 @@ class LRR(MultiViewClusterer):
         tol: float = 1e-6,
         n_init: int = 20,
         views: Sequence[Any] | None = None,
+        device: str | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
@@ -101,6 +103,7 @@ class LRR(MultiViewClusterer):
         self.tol = tol
         self.n_init = n_init
         self.views = views
+        self.device = device
         self.random_state = random_state
         self.verbose = verbose
 
@@ -131,17 +134,19 @@ def solve_lrr(
     run = Run("LRR", 500, 1e-6) if run is None else run
     R, back = reduce_rows(X)
     xp = array_namespace(R)
-    U, d, z_step = factor_z_step(R.T @ R, None)
-    # From here Z, J and Y2 stand for U^T Z, U^T J and U^T Y2, I for U^T, and R for R U.
+    U, _, z_step = factor_z_step(R.T @ R, None)
+    # From here C stands for U^T (I - Z), I for U^T, J and Y2 for U^T J and U^T Y2, R for R U: see
+    # `factor_z_step`. Nothing but rounding changes.
     R, I = R @ U, U.T
-    E, Y1, Z, Y2, mu = xp.zeros_like(R), xp.zeros_like(R), xp.zeros_like(I), xp.zeros_like(I), mu0
+    E, Y1, C, Y2, mu = xp.zeros_like(R), xp.zeros_like(R), I + 0.0, xp.zeros_like(I), mu0
     lower_singular = prox.SingularThreshold()
     for _ in run:
-        J = lower_singular(Z + Y2 / mu, 1 / mu)
+        J = lower_singular(I - C + Y2 / mu, 1 / mu)
         Y2 -= mu * J
-        Z = z_step(mu, R.T @ (Y1 - mu * E) + mu * (d - 1) * I - Y2)  # R^T R = diag(d - 1)
-        D = R @ (I - Z)  # X - X Z
+        C = z_step(mu, mu * I + Y2 - R.T @ (Y1 - mu * E))
+        D = R @ C  # X - X Z
         E = prox.columns(D + Y1 / mu, lam / mu)
+        Z = I - C
         Y1 += mu * (D - E)
         Y2 += mu * Z
         mu = min(rho * mu, mu_max)
