@@ -8,6 +8,7 @@ from array_api_compat import array_namespace, device
 
 from polyspan.linalg import (
     Array,
+    astype,
     diagonal,
     gram,
     kth_smallest,
@@ -21,16 +22,16 @@ def squared_distances(X: Array, *, ties: bool = False) -> Array:
     """Squared Euclidean distances between the rows of X, from its Gram matrix.
 
     What is smaller than the rounding error of the products counts as zero, so that equal samples
-    are at distance zero.
+    are at distance zero. The work is done in float64: a difference of products needs it.
 
     Parameters
     ----------
     X : (n, d) array or sparse matrix
         Samples in rows.
     ties : bool, default=False
-        Work in float64 and round the distances to about eleven digits of the squared lengths, so
-        that distances which differ by rounding only are equal. Neighbours then do not depend on
-        the BLAS: binary features, for example, make many ties.
+        Round the distances to about eleven digits of the squared lengths, so that distances which
+        differ by rounding only are equal. Neighbours then do not depend on the BLAS: binary
+        features, for example, make many ties.
 
     Examples
     --------
@@ -39,13 +40,8 @@ def squared_distances(X: Array, *, ties: bool = False) -> Array:
     array([[ 0., 25.],
            [25.,  0.]])
     """
-    if ties and "float64" not in str(X.dtype):
-        if sp.issparse(X):
-            X = X.astype(np.float64)
-        else:
-            xp = array_namespace(X)
-            X = xp.astype(X, xp.float64)
-    G = gram(X)
+    dtype = X.dtype
+    G = gram(X.astype(np.float64) if sp.issparse(X) else astype(X, "float64"))
     xp = array_namespace(G)
     squares = diagonal(G)
     sums = squares[:, None] + squares[None, :]
@@ -56,7 +52,7 @@ def squared_distances(X: Array, *, ties: bool = False) -> Array:
         # Powers of two: the grids of pairs of different lengths are parts of each other.
         grid = 2.0 ** xp.floor(xp.log2(xp.where(sums > 0, sums, xp.ones_like(sums)))) * 2**14 * eps
         D2 = xp.round(D2 / grid) * grid
-    return xp.where(_eye(D2), xp.zeros_like(D2), D2)
+    return astype(xp.where(_eye(D2), xp.zeros_like(D2), D2), dtype)
 
 
 def _eye(A: Array) -> Array:
@@ -146,7 +142,7 @@ def mutual_neighbors(D2: Array, k: int) -> Array:
 
 def first_order(X: Array, n_neighbors: int) -> tuple[Array, float]:
     """First-order proximity Lambda of a view, and its sigma (GRMSC, eq. 2 and 3)."""
-    D2 = squared_distances(X)
+    D2 = squared_distances(X, ties=True)
     sigma = median_distance(D2)
     S = gaussian(D2, sigma)
     xp = array_namespace(S)
@@ -183,6 +179,23 @@ def laplacian(W: Array) -> Array:
     xp = array_namespace(W)
     degrees: Any = xp.sum(W, axis=1, keepdims=True)
     return xp.where(_eye(W), degrees - W, -W)
+
+
+def normalized(W: Array) -> Array:
+    """Scale symmetric weights by the degrees: ``D^-1/2 W D^-1/2``, largest eigenvalue 1.
+
+    Samples without weights keep none.
+
+    Examples
+    --------
+    >>> normalized(np.array([[0.0, 4.0], [4.0, 12.0]]))
+    array([[0.  , 0.5 ],
+           [0.5 , 0.75]])
+    """
+    xp = array_namespace(W)
+    degrees = xp.sum(W, axis=1)
+    root = 1 / xp.sqrt(xp.where(degrees > 0, degrees, xp.ones_like(degrees)))
+    return root[:, None] * W * root[None, :]
 
 
 def nearest(D2: Array, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -170,16 +170,17 @@ def reduce_rows(X: Array) -> tuple[Array, Callable[[Array], Array]]:
 
 def factor_z_step(
     G: Array, L: Array | None, orientation: str = "samples"
-) -> tuple[Array, Array, Callable[[float, Array], Array]]:
+) -> tuple[Array, Callable[[float, Array], Array]]:
     """Factor once what every Z step of an augmented Lagrangian solves, whatever mu is.
 
-    With M = L + L^T the Z step reads ``mu (G + I) Z + Z M = B`` (orientation ``"samples"``) or
-    ``(mu (G + I) + M) Z = B`` (``"published"``). Two changes of variable make it cheap and exact:
+    With M = L + L^T the Z step reads ``mu (G + I) Z + Z M = mu G - F`` (orientation ``"samples"``)
+    or ``(mu (G + I) + M) Z = mu G - F`` (``"published"``). Two changes of variable make it cheap
+    and exact:
 
     - Let ``U diag(d) U^T = G + I``. The solver works on ``U^T Z``: the nuclear norm does not
       notice the rotation, columns keep their lengths, and ``X Z = (X U) (U^T Z)``.
-    - It works on the complement ``C = I - Z``, so that ``X - X Z = X C`` has no cancellation.
-      When ``B = mu G + F``, C solves the same equation with ``mu I + M - F`` on the right.
+    - It asks for the complement ``C = I - Z``, so that ``X - X Z = X C`` has no cancellation. C
+      solves the same equation with ``mu I + M + F`` on the right.
 
     Parameters
     ----------
@@ -194,47 +195,57 @@ def factor_z_step(
     -------
     U : (n, n) array
         The rotation.
-    K : (n, n) array or float
-        ``U^T M``; 0 without L.
     solve : callable
-        ``solve(mu, B)`` takes ``U^T B`` and returns ``U^T Z``; B may be overwritten.
+        ``solve(mu, F)`` takes ``U^T F`` and returns ``U^T (I - Z)``.
+
+    Notes
+    -----
+    The factors are computed in float64 and rounded to the dtype of G: in float32 the eigenvalues
+    near zero of a heavily weighted Laplacian would be noise.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
     >>> A, L, F = rng.normal(size=(3, 6, 6))
     >>> G, L = A @ A.T, L @ L.T
-    >>> U, K, solve = factor_z_step(G, L, "samples")
-    >>> Z = np.eye(6) - U @ solve(0.5, 0.5 * U.T + K - U.T @ F)
-    >>> np.allclose(0.5 * (G + np.eye(6)) @ Z + Z @ (L + L.T), 0.5 * G + F)
+    >>> U, solve = factor_z_step(G, L, "samples")
+    >>> Z = np.eye(6) - U @ solve(0.5, U.T @ F)
+    >>> np.allclose(0.5 * (G + np.eye(6)) @ Z + Z @ (L + L.T), 0.5 * G - F)
     True
     """
-    xp = array_namespace(G)
-    g, U = eigh(G)
-    d = 1 + xp.clip(g, min=0.0)[:, None]  # G has no negative eigenvalues but for rounding
+    xp, dtype = array_namespace(G), G.dtype
+    g, U = eigh(astype(G, "float64"))
+    # Neither G nor M has negative eigenvalues but for rounding.
+    d = 1 + xp.clip(g, min=0.0)[:, None]
     if L is None:
-        return U, 0.0, lambda mu, B: B / (mu * d)
-    K = U.T @ (L + L.T)
+        U, d = astype(U, dtype), astype(d, dtype)
+        return U, lambda mu, F: (mu * U.T + F) / (mu * d)
+    M = astype(L, "float64")
+    M = M + M.T
     if orientation == "samples":
-        m, V = eigh(L + L.T)
-        m = xp.clip(m, min=0.0)[None, :]
+        m, V = eigh(M)
+        del M
+        T = astype(U.T @ V, dtype)
+        U, V, d, m = (astype(x, dtype) for x in (U, V, d, xp.clip(m, min=0.0)[None, :]))
 
-        def solve(mu: float, B: Array) -> Array:
-            B = B @ V
-            B /= mu * d + m
-            return B @ V.T
+        def solve(mu: float, F: Array) -> Array:
+            C = F @ V
+            C += T * (mu + m)
+            C /= mu * d + m
+            return C @ V.T
 
-        return U, K, solve
+        return U, solve
     root = 1 / xp.sqrt(d)
+    K = U.T @ M
     w, V = eigh(root * (K @ U) * root.T)
-    w, V = xp.clip(w, min=0.0)[:, None], root * V
+    U, V, K, w = (astype(x, dtype) for x in (U, root * V, K, xp.clip(w, min=0.0)[:, None]))
 
-    def solve_published(mu: float, B: Array) -> Array:
-        B = V.T @ B
-        B /= w + mu
-        return V @ B
+    def solve_published(mu: float, F: Array) -> Array:
+        C = V.T @ (mu * U.T + K + F)
+        C /= w + mu
+        return V @ C
 
-    return U, K, solve_published
+    return U, solve_published
 
 
 def largest_entry(A: Array, rows: int, tol: float, back: Callable[[Array], Array]) -> float:

@@ -277,7 +277,7 @@ def solve_grmsc(
     R = xp.concat(Rs)
     ends = np.cumsum([part.shape[0] for part in Rs])
     rows = [slice(int(b - part.shape[0]), int(b)) for b, part in zip(ends, Rs, strict=True)]
-    U, K, z_step = factor_z_step(R.T @ R, L() if callable(L) else L, orientation)
+    U, z_step = factor_z_step(R.T @ R, L() if callable(L) else L, orientation)
     # From here Z, Q and Y2 stand for U^T Z, U^T Q and U^T Y2, I for U^T, and R for R U.
     R, I = R @ U, U.T
     Z = xp.zeros_like(I) if Z is None else I @ xp.asarray(Z, dtype=I.dtype, device=device(I))
@@ -290,7 +290,7 @@ def solve_grmsc(
         Q = lower_singular(Z + Y2 / mu, 1 / mu)  # eq. (17)
         Y1 -= mu * E  # the parts of eq. (24) that T_ZB contains
         Y2 -= mu * Q
-        Z = z_step(mu, mu * I + K + Y2 - R.T @ Y1)  # eq. (22), solved for I - Z
+        Z = z_step(mu, Y2 - R.T @ Y1)  # I - Z by eq. (22)
         D = R @ Z
         Z = I - Z
         Y1 += mu * D  # the rest of eq. (24)

@@ -134,7 +134,7 @@ def solve_lrr(
     run = Run("LRR", 500, 1e-6) if run is None else run
     R, back = reduce_rows(X)
     xp = array_namespace(R)
-    U, _, z_step = factor_z_step(R.T @ R, None)
+    U, z_step = factor_z_step(R.T @ R, None)
     # From here C stands for U^T (I - Z), I for U^T, J and Y2 for U^T J and U^T Y2, R for R U: see
     # `factor_z_step`. Nothing but rounding changes.
     R, I = R @ U, U.T
@@ -143,7 +143,7 @@ def solve_lrr(
     for _ in run:
         J = lower_singular(I - C + Y2 / mu, 1 / mu)
         Y2 -= mu * J
-        C = z_step(mu, mu * I + Y2 - R.T @ (Y1 - mu * E))
+        C = z_step(mu, Y2 - R.T @ (Y1 - mu * E))
         D = R @ C  # X - X Z
         E = prox.columns(D + Y1 / mu, lam / mu)
         Z = I - C
