@@ -1,27 +1,37 @@
-# make demo | test | lint: each makes its own virtual environment in .venv and installs what it needs.
+# Each target makes its own virtual environment in .venv and installs what it needs.
 PYTHON ?= python3
 VENV ?= .venv
 EXTRAS ?= test
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint clean
+.PHONY: help demo test lint reference figure clean
 
-demo: $(VENV)/.installed-plot
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.installed-plot ## cluster bundled digits, print scores, draw polyspan-demo.png
 	$(BIN)/polyspan demo
 
-test: $(VENV)/.installed-$(EXTRAS)
+test: $(VENV)/.installed-$(EXTRAS) ## all tests and doctests (some need POLYSPAN_DATA, see README)
 	$(BIN)/python -m pytest
 
-lint: $(VENV)/.installed-$(EXTRAS)
+lint: $(VENV)/.installed-$(EXTRAS) ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+reference: $(VENV)/.installed-plot ## the table of results in the README (needs the data, minutes)
+	$(BIN)/python benchmarks/reference.py
+
+figure: $(VENV)/.installed-plot ## the picture in the README
+	$(BIN)/polyspan demo --force --out docs/images/demo.png
+
 $(VENV)/.installed-%: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing polyspan[$*] into $(VENV), a minute or two the first time"
 	$(PIP) -e ".[$*]"
-	touch $@
+	@touch $@
 
-clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache build dist
+clean: ## remove the virtual environment and all caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

@@ -2,6 +2,14 @@ import os
 from pathlib import Path
 
 import pytest
+from threadpoolctl import threadpool_limits
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread():
+    """Tests are small: threads of BLAS only wait for each other, up to 20 times as long."""
+    with threadpool_limits(1):
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -173,7 +173,7 @@ def test_interrupt_is_one_sentence(empty, capsys, monkeypatch):
     assert capsys.readouterr().err == expected
 
 
-@pytest.mark.parametrize("arguments", [[], ["data"], ["data", "fetch"], ["data", "check"]])
+@pytest.mark.parametrize("arguments", [["data"], ["data", "fetch"], ["data", "check"]])
 def test_help_has_examples(arguments, capsys):
     with pytest.raises(SystemExit, match="0"):
         main([*arguments, "--help"])

@@ -6,9 +6,11 @@ What a command needs is imported when it runs: `polyspan --help` stays quick.
 """
 
 import argparse
+import difflib
+import re
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from polyspan.datasets.registry import Entry
@@ -46,13 +48,17 @@ def _parser() -> argparse.ArgumentParser:
         description="Multi-view subspace clustering: several descriptions of the same samples in, "
         "one clustering out.",
         epilog="examples:\n"
+        "  polyspan demo                  see it work, in under a minute\n"
         "  polyspan data list             which data sets there are, and which are here\n"
-        "  polyspan data fetch ngs        download one\n\n"
+        "  polyspan data fetch ngs        download one\n"
+        "  polyspan info                  versions, machine, folders, methods\n\n"
         "`polyspan COMMAND --help` says more about a command.",
     )
     parser.add_argument("--version", action="version", version=f"polyspan {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_demo(subparsers)
     _add_data(subparsers)
+    _add_info(subparsers)
     return parser
 
 
@@ -63,10 +69,96 @@ class _Parser(argparse.ArgumentParser):
         options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         super().__init__(prog, **options)
 
+    def error(self, message: str) -> NoReturn:
+        """Answer a wrong name with the known ones, anything else as argparse does."""
+        wrong = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
+        if not wrong:
+            super().error(message)
+        known = re.findall(r"[\w-]+", wrong[2])
+        close = difflib.get_close_matches(wrong[1], known, n=1, cutoff=0.5)
+        hint = f", did you mean {close[0]!r}?" if close else "."
+        kind = "command" if self.prog == "polyspan" else "action"
+        self.exit(
+            2, f"{self.prog}: no {kind} is called {wrong[1]!r}{hint} Known: {', '.join(known)}\n"
+        )
+
 
 def _fail(error: object, code: int) -> int:
     print(f"polyspan: {error}", file=sys.stderr)
     return code
+
+
+# --- demo ---
+
+
+def _add_demo(subparsers: Subparsers) -> None:
+    parser = subparsers.add_parser(
+        "demo",
+        help="cluster bundled digits and draw a figure",
+        description="Cluster handwritten digits, three views of each, by GRMSC (with the paper's "
+        "dense affinity\nand with a sparse one) and by two baselines: k-means and spectral "
+        "clustering of all features\nside by side. Prints their scores and draws what GRMSC found."
+        "\n\nThe digits come with scikit-learn; nothing is downloaded. It takes some seconds.",
+        epilog="examples:\n"
+        "  polyspan demo\n"
+        "  polyspan demo --samples 300 --seed 7 --out digits.svg\n"
+        "  polyspan demo --no-figure\n\n"
+        'The figure needs matplotlib: pip install "polyspan[plot]". Without it the table is\n'
+        "printed all the same, and the exit code is 1.",
+    )
+    parser.add_argument(
+        "--samples", type=int, default=600, metavar="N", help="digits, 20 to 1797 (default: 600)"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="of digits and methods (default: 0)"
+    )
+    figure = parser.add_mutually_exclusive_group()
+    figure.add_argument(
+        "--out",
+        metavar="FILE",
+        help="the figure, .png, .svg or .pdf (default: polyspan-demo.png, which is replaced when "
+        "it exists; any other file is not, unless --force)",
+    )
+    figure.add_argument("--no-figure", action="store_true", help="the table only")
+    parser.add_argument("--force", action="store_true", help="replace FILE when it exists")
+    parser.set_defaults(run=_cmd_demo, usage_error=parser.error)
+
+
+def _cmd_demo(args: argparse.Namespace) -> int:
+    if not 20 <= args.samples <= 1797:
+        args.usage_error(f"--samples must be from 20 to 1797, got {args.samples}")
+    if not 0 <= args.seed < 2**32:
+        args.usage_error(f"--seed must be from 0 to 2**32 - 1, got {args.seed}")
+    from polyspan.demo import DEFAULT_FIGURE, run_demo
+
+    out = None if args.no_figure else args.out or DEFAULT_FIGURE
+    run_demo(args.samples, args.seed, out, overwrite=args.force)
+    return 0
+
+
+# --- info ---
+
+
+def _add_info(subparsers: Subparsers) -> None:
+    parser = subparsers.add_parser(
+        "info",
+        help="versions, machine, data folders and methods",
+        description="Print what a bug report should contain: versions, optional packages, threads, "
+        "memory,\nwhere data are looked for, and the methods there are.",
+        epilog="examples:\n  polyspan info",
+    )
+    parser.set_defaults(run=_cmd_info)
+
+
+def _cmd_info(args: argparse.Namespace) -> int:
+    from polyspan.info import describe
+
+    for heading, pairs in describe().items():
+        print(heading)
+        width = max(len(name) for name, _ in pairs)
+        for name, value in pairs:
+            print(f"  {name:{width}}  {value}")
+    return 0
 
 
 # --- data ---

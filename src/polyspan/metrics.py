@@ -6,8 +6,8 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.cluster import contingency_matrix
 
-SCORES = ("nmi", "acc", "f_score", "avg_entropy", "precision", "rand_index")  # the paper's
-SCORES += ("recall", "purity", "ari")  # and three more
+PAPER_SCORES = ("nmi", "acc", "f_score", "avg_entropy", "precision", "rand_index")
+SCORES = (*PAPER_SCORES, "recall", "purity", "ari")
 
 
 def clustering_scores(labels_true: Any, labels_pred: Any) -> dict[str, float]:
@@ -46,7 +46,13 @@ def clustering_scores(labels_true: Any, labels_pred: Any) -> dict[str, float]:
             "labels_true and labels_pred must be 1-D, not empty and of equal length; got shapes "
             f"{true.shape} and {pred.shape}."
         )
-    C = contingency_matrix(true, pred).astype(np.int64)  # classes x clusters
+    try:
+        C = contingency_matrix(true, pred).astype(np.int64)  # classes x clusters
+    except TypeError as error:
+        raise ValueError(
+            "labels_true and labels_pred must each be of one kind, numbers or text: the names of "
+            f"some classes cannot be compared ({error})."
+        ) from error
     n = int(C.sum())
 
     H_classes, H_clusters = _entropy(C.sum(1)), _entropy(C.sum(0))

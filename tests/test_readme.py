@@ -1,0 +1,84 @@
+"""What the README shows runs as shown, and its figures are those of the commands it names."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text("utf-8")
+BLOCKS = re.findall(r"^```python\n(.*?)^```", README, flags=re.M | re.S)
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
+def test_code_runs(block, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    exec(compile(block, "README.md", "exec"), names)
+    if "labels" in names:
+        assert len(names["labels"]) == len(names["data"].labels)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_first_block_is_the_hello_world():
+    assert len(BLOCKS) >= 3
+    lines = [line for line in BLOCKS[0].splitlines() if line]
+    assert 4 <= len(lines) <= 6
+    assert README.index(BLOCKS[0]) < README.index("make demo") < README.index("\n## ")
+
+
+def test_links_and_pictures_are_here():
+    targets = re.findall(r"\]\((?!https?:)([^)#]+)\)", README)
+    assert "docs/images/demo.png" in targets
+    for target in targets:
+        assert (ROOT / target).is_file(), target
+    assert (ROOT / "docs/images/demo.png").stat().st_size < 150_000
+
+
+def test_every_method_is_in_the_table():
+    from polyspan import METHODS
+
+    for method in METHODS.values():
+        assert f"\n| `{method.__name__}` |" in README
+
+
+def test_commands_exist(capsys):
+    from polyspan.cli import main
+
+    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), flags=re.M)
+    assert set(re.findall(r"\bmake ([a-z]+)\b", README)) <= set(targets)
+    for command in set(re.findall(r"polyspan (demo|data \w+|data|info)\b", README)):
+        with pytest.raises(SystemExit, match="0"):
+            main([*command.split(), "--help"])
+
+
+@pytest.fixture
+def reference():
+    spec = importlib.util.spec_from_file_location("reference", ROOT / "benchmarks/reference.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_results_have_a_row_for_every_data_set(reference):
+    assert reference.HEADER in README
+    for one in reference.REFERENCES.values():
+        assert f"\n| {one.title} | {one.paper:.4f} | " in README
+
+
+def test_results_are_what_the_command_prints(reference, data_dir, capsys):
+    """The smallest data set; the others take a minute: `make reference`."""
+    assert reference.main(["three_sources"]) == 0
+    *header, printed = capsys.readouterr().out.splitlines()
+    assert "\n".join(header) == reference.HEADER
+    shown = next(line for line in README.splitlines() if line.startswith("| 3-Sources |"))
+    numbers = [[float(x) for x in re.findall(r"\d\.\d{3}", line)] for line in (shown, printed)]
+    assert len(numbers[0]) == 5
+    assert numbers[0] == pytest.approx(numbers[1], abs=0.01)
+
+
+def test_unknown_names_are_refused(reference, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        reference.main(["nsg"])
+    assert "unknown: nsg; known: ngs, bbcsport" in capsys.readouterr().err
