@@ -168,6 +168,35 @@ def reduce_rows(X: Array) -> tuple[Array, Callable[[Array], Array]]:
     return R, lambda D: X.T @ (R.T @ (D / w[:, None]))
 
 
+def orthogonal_rows(X: Array) -> tuple[Array, Array, Callable[[Array], Array]]:
+    """`reduce_rows`, turned so that the rows of R are orthogonal: R R^T is diagonal.
+
+    With S the diagonal, ``(R^T R + p I)^-1 R^T = R^T (S + p I)^-1`` for every p: what an augmented
+    Lagrangian with several representations solves in every turn becomes a division.
+
+    Returns
+    -------
+    R : (r, n) array
+        The reduced view, samples in columns.
+    s2 : (r, 1) array
+        Squared lengths of its rows, the diagonal S.
+    back : callable
+        As that of `reduce_rows`.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(5, 3))
+    >>> R, s2, back = orthogonal_rows(X)
+    >>> np.allclose(R @ R.T, np.diag(s2[:, 0])), np.allclose(back(R), X.T)
+    (True, True)
+    """
+    R, back = reduce_rows(X)
+    w, P = eigh(astype(R @ R.T, "float64"))
+    xp = array_namespace(w)
+    P = astype(P, R.dtype)
+    return P.T @ R, astype(xp.clip(w, min=0.0), R.dtype)[:, None], lambda A: back(P @ A)
+
+
 def factor_z_step(
     G: Array, L: Array | None, orientation: str = "samples"
 ) -> tuple[Array, Callable[[float, Array], Array]]:
@@ -269,7 +298,7 @@ def largest_entry(A: Array, rows: int, tol: float, back: Callable[[Array], Array
         return bound
     xp = array_namespace(A)
     n = A.shape[1]
-    step = max(1, n * n // rows)  # never hold more than n x n numbers, however wide the view is
+    step = max(1, max(n * n, 2**20) // rows)  # hold about n x n numbers, however wide the view is
     parts = (A[:, j : min(j + step, n)] for j in range(0, n, step))
     return max(float(xp.max(xp.abs(back(part)))) for part in parts)
 
@@ -333,9 +362,9 @@ class TopEigenvectors:
     def _start(self, V: Array, block: int) -> Array:
         """Take the last ``block`` vectors; where there are fewer, fixed random ones join them."""
         n, b = V.shape
-        if b >= block:
-            return V[:, b - block :]
         xp = array_namespace(V)
+        if b >= block:  # a copy: a view would keep all of an n x n matrix alive
+            return xp.asarray(V[:, b - block :], copy=True)
         extra = np.random.RandomState(0).normal(size=(n, block - b))
         return xp.concat([xp.asarray(extra, dtype=V.dtype, device=device(V)), V], axis=1)
 

@@ -8,7 +8,8 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 from array_api_compat import array_namespace, is_numpy_array
-from scipy.sparse.linalg import eigsh
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
@@ -20,7 +21,8 @@ EXACT_BELOW = 3000  # samples up to which a dense eigensolver is used
 def spectral_embedding(W: Array, n_clusters: int) -> np.ndarray:
     """Eigenvectors of the ``n_clusters`` smallest eigenvalues of the normalised Laplacian.
 
-    Rows are scaled to unit length; rows of samples without any affinity stay zero.
+    Rows are scaled to unit length; rows of samples without any affinity stay zero. So do the
+    columns where the affinity, because its rank is too low, has nothing but rounding to offer.
 
     Examples
     --------
@@ -36,26 +38,41 @@ def spectral_embedding(W: Array, n_clusters: int) -> np.ndarray:
             N = sp.diags_array(root) @ W @ sp.diags_array(root)
         else:
             N = root[:, None] * W * root
-        Y = _top_eigenvectors(N, n_clusters)
+        w, Y = _top_eigenvectors(N, n_clusters)
     else:  # on another device: its own dense solver
         xp = array_namespace(W)
         degrees = xp.sum(W, axis=1)
         root = 1 / xp.sqrt(xp.where(degrees > 0, degrees, xp.ones_like(degrees)))
-        Y = to_numpy(xp.linalg.eigh(root[:, None] * W * root[None, :])[1][:, -n_clusters:])
+        w, Y = xp.linalg.eigh(root[:, None] * W * root[None, :])
+        w, Y = to_numpy(w[-n_clusters:]), to_numpy(Y[:, -n_clusters:])
         degrees = to_numpy(degrees)
-    Y = np.where(degrees[:, None] > 0, Y, 0)
+    sure = np.abs(w) > len(degrees) * np.finfo(w.dtype).eps  # the largest is 1
+    Y = np.where(sure & (degrees[:, None] > 0), Y, 0)
     lengths = np.linalg.norm(Y, axis=1, keepdims=True)
     return Y / np.where(lengths > 0, lengths, 1)
 
 
-def _top_eigenvectors(N: Array, c: int) -> np.ndarray:
-    """Eigenvectors of the c largest eigenvalues of a symmetric matrix."""
+def _top_eigenvectors(N: Array, c: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the c largest eigenvalues of a symmetric matrix, and their eigenvectors."""
     n = N.shape[0]
     if n <= EXACT_BELOW or c >= n // 2:
-        dense = N.toarray() if sp.issparse(N) else N
-        return scipy.linalg.eigh(dense, subset_by_index=[n - c, n - 1])[1]
+        return _dense_top(N, c)
     start = np.random.RandomState(0).uniform(size=n)  # fixed: the result is a function of N
-    return eigsh(N, c, which="LA", v0=start.astype(N.dtype))[1]
+    try:
+        return eigsh(N, c, which="LA", v0=start.astype(N.dtype))
+    except ArpackNoConvergence:  # many equal eigenvalues: many pieces without links
+        return _dense_top(N, c)
+
+
+def _dense_top(N: Array, c: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the same by LAPACK."""
+    n = N.shape[0]
+    dense = N.toarray() if sp.issparse(N) else N
+    w, V = scipy.linalg.eigh(dense, subset_by_index=[n - c, n - 1])
+    if V.shape[1] < c:  # happens where nearly all eigenvalues are equal: ask for all of them
+        w, V = np.linalg.eigh(dense)
+        w, V = w[-c:], V[:, -c:]
+    return w, V
 
 
 def spectral_clustering(
@@ -77,6 +94,68 @@ def spectral_clustering(
     Y = spectral_embedding(W, n_clusters)
     with quiet_kmeans():
         return KMeans(n_clusters, n_init=n_init, random_state=random_state).fit_predict(Y)
+
+
+def unit_rows(Y: Array) -> Array:
+    """Scale rows to unit length; zero rows stay zero.
+
+    Examples
+    --------
+    >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]]))
+    array([[0.6, 0.8],
+           [0. , 0. ]])
+    """
+    xp = array_namespace(Y)
+    lengths = xp.linalg.vector_norm(Y, axis=1, keepdims=True)
+    return Y / xp.where(lengths > 0, lengths, xp.ones_like(lengths))
+
+
+def cluster_rows(
+    Y: Array,
+    n_clusters: int,
+    *,
+    n_init: int = 20,
+    random_state: int | np.random.RandomState | None = None,
+) -> np.ndarray:
+    """Cluster the rows of an embedding by k-means, scaled to unit length.
+
+    Examples
+    --------
+    >>> labels = cluster_rows(np.array([[1.0, 0.0], [9.0, 0.0], [0.0, 2.0]]), 2, random_state=0)
+    >>> bool(labels[0] == labels[1] != labels[2])
+    True
+    """
+    with quiet_kmeans():
+        model = KMeans(n_clusters, n_init=n_init, random_state=random_state)
+        return model.fit_predict(unit_rows(to_numpy(Y)))
+
+
+def component_clustering(
+    W: np.ndarray,
+    n_clusters: int,
+    *,
+    n_init: int = 20,
+    random_state: int | np.random.RandomState | None = None,
+) -> np.ndarray:
+    """Label the connected components of a graph that was made to have ``n_clusters`` of them.
+
+    When their number is another one it warns, and spectral clustering of the graph answers.
+
+    Examples
+    --------
+    >>> component_clustering(np.kron(np.eye(2), np.ones((3, 3))), 2)
+    array([0, 0, 0, 1, 1, 1], dtype=int32)
+    """
+    found, labels = connected_components(sp.csr_array(W + W.T), directed=False)
+    if found == n_clusters:
+        return labels
+    warnings.warn(
+        f"The learned graph has {found} connected components instead of n_clusters={n_clusters}: "
+        "the labels come from spectral clustering of it.",
+        ConvergenceWarning,
+        stacklevel=3,
+    )
+    return spectral_clustering(W + W.T, n_clusters, n_init=n_init, random_state=random_state)
 
 
 @contextmanager

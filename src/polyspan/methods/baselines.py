@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.cluster import KMeans, SpectralClustering
+from sklearn.neighbors import kneighbors_graph
 
 from polyspan.base import COMMON, MultiViewClusterer
 from polyspan.linalg import to_numpy
@@ -24,7 +25,13 @@ _SHARED = {name: COMMON[name] for name in ("n_clusters", "scale", "n_init", "ran
 def concatenate(views: Views, scale: str | None) -> Any:
     """Put the scaled views side by side; sparse when any of them is."""
     parts = [x if sp.issparse(x) else to_numpy(x) for x in scale_views(views, scale)]
-    return sp.hstack(parts, format="csr") if any(map(sp.issparse, parts)) else np.hstack(parts)
+    if not any(map(sp.issparse, parts)):
+        return np.hstack(parts)
+    whole = sp.hstack(parts, format="csr")
+    if max(whole.nnz, whole.shape[1]) < 2**31:  # k-means takes only short indices
+        short = whole.indices.astype(np.int32), whole.indptr.astype(np.int32)
+        whole = sp.csr_array((whole.data, *short), shape=whole.shape)
+    return whole
 
 
 class ConcatKMeans(MultiViewClusterer):
@@ -145,21 +152,20 @@ class ConcatSpectral(MultiViewClusterer):
         views = self._check(X)
         n = views.n_samples
         k = min(10, n - 1) if self.n_neighbors is None else self.n_neighbors
+        near = kneighbors_graph(concatenate(views, self.scale), k, include_self=True)
+        self.affinity_matrix_ = (near + near.T) / 2
         if self.n_clusters == n:  # ARPACK wants fewer vectors than samples
             self.labels_ = np.arange(n)
             return self
         model = SpectralClustering(
             self.n_clusters,
-            affinity="nearest_neighbors",
-            n_neighbors=k,
+            affinity="precomputed",
             n_init=self.n_init,
             random_state=self.random_state,
         )
         with quiet_kmeans(), warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Graph is not fully connected")
-            warnings.filterwarnings("ignore", message="The spectral clustering API has changed")
-            model.fit(concatenate(views, self.scale))
-        self.labels_, self.affinity_matrix_ = model.labels_, model.affinity_matrix_
+            self.labels_ = model.fit(self.affinity_matrix_).labels_
         return self
 
     def _n_square(self, views: Views) -> float:

@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
+from array_api_compat import array_namespace
 from sklearn.base import clone
 from sklearn.metrics import normalized_mutual_info_score
 
 from polyspan.base import MultiViewClusterer
 from polyspan.methods.lrr import LRR
-from polyspan.params import Check, flag, integer, seed
+from polyspan.params import Check, clusterer, flag, integer, seed
 from polyspan.spectral import spectral_clustering
 from polyspan.views import Views
 
@@ -61,6 +63,7 @@ class BestSingleView(MultiViewClusterer):
     """
 
     _checks: ClassVar[dict[str, Check]] = {
+        "estimator": clusterer,
         "n_clusters": integer(1, none="that of the estimator"),
         "oracle": flag,
         "random_state": seed,
@@ -87,17 +90,23 @@ class BestSingleView(MultiViewClusterer):
         own = {"n_clusters": self.n_clusters, "random_state": self.random_state}
         return inner.set_params(**{name: value for name, value in own.items() if value is not None})
 
+    def _ours(self) -> bool:
+        """Whether the method is one of polyspan's: those take checked views and name them."""
+        return self.estimator is None or isinstance(self.estimator, MultiViewClusterer)
+
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit every view; ``y``, the true labels, is used only when ``oracle=True``."""
+        views = self._check(X)
         if self.oracle and y is None:
             raise ValueError(
                 "BestSingleView: oracle=True chooses the view by the true labels: give them as y, "
                 "or set oracle=False."
             )
-        views = self._check(X)
         if self.oracle and len(y) != views.n_samples:
             raise ValueError(f"y has {len(y)} labels for {views.n_samples} samples.")
-        self.estimators_ = [self._inner().fit(view) for view in views.arrays]
+        self.estimators_ = [
+            self._inner().fit(one if self._ours() else one.arrays[0]) for one in _singly(views)
+        ]
         self.chosen_by_ = "labels" if self.oracle else "agreement"
         self.scores_ = self._agreement() if not self.oracle else [
             float(normalized_mutual_info_score(y, model.labels_)) for model in self.estimators_
@@ -115,9 +124,8 @@ class BestSingleView(MultiViewClusterer):
             return [1.0]
         others = list(found)
         if all(hasattr(model, "affinity_matrix_") for model in self.estimators_):
-            mean = sum(
-                model.affinity_matrix_ / model.affinity_matrix_.sum() for model in self.estimators_
-            )
+            affinities = [model.affinity_matrix_ for model in self.estimators_]
+            mean = sum(A / (_total(A) or 1.0) for A in affinities)
             inner = self._inner()
             state = getattr(inner, "random_state", None)
             others.append(spectral_clustering(mean, inner.n_clusters, random_state=state))
@@ -127,4 +135,17 @@ class BestSingleView(MultiViewClusterer):
         ]
 
     def _n_square(self, views: Views) -> float:
-        return 2.0 * len(views.arrays) + 10  # Z and affinity of every view are kept
+        if not self._ours():
+            return 0.0
+        most = max(self._inner()._n_square(one) for one in _singly(views))
+        return most + 2.0 * (len(views.arrays) - 1) if most else 0.0  # Z and affinity are kept
+
+
+def _singly(views: Views) -> list[Views]:
+    """Every view by itself, under its name."""
+    return [Views([view], [name]) for view, name in zip(*views, strict=True)]
+
+
+def _total(A: Any) -> float:
+    """Sum of all entries of a dense or sparse matrix."""
+    return float(A.sum() if sp.issparse(A) else array_namespace(A).sum(A))

@@ -1,0 +1,635 @@
+"""What every method owes its user, whatever the paper: one test for all of METHODS."""
+
+import inspect
+import pickle
+import re
+import tracemalloc
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+from sklearn.utils import estimator_html_repr
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from polyspan import GRMSC, LRR, METHODS, BestSingleView, ConcatKMeans, ConcatSpectral
+from polyspan.datasets import make_subspaces
+from polyspan.metrics import clustering_scores
+from polyspan.run import watching
+
+SEVERAL = [name for name, cls in METHODS.items() if not cls._single_view]
+ITERATIVE = [name for name, cls in METHODS.items() if "max_iter" in cls._checks]
+SQUARE = [name for name in METHODS if name not in ("concatkmeans", "concatspectral")]
+CUTS = [slice(0, 6), slice(6, 14)]
+
+
+def make(name, **params):
+    """The method for three clusters and a seed."""
+    return METHODS[name](**({"n_clusters": 3, "random_state": 0} | params))
+
+
+def planted(n=45, noise=0.02, seed=0):
+    """Two views, 6 and 8 features, of three planes; tie-free."""
+    data = make_subspaces(n, 3, n_features=[6, 8], subspace_dim=2, noise=noise, random_state=seed)
+    return data.views, data.labels
+
+
+def views_for(name):
+    """Views for a method: two, or one of them for a single-view method."""
+    views, _ = planted()
+    return views if name in SEVERAL else views[:1]
+
+
+def same(one, two):
+    """Whether two labelings are the same up to names."""
+    return adjusted_rand_score(one, two) == 1
+
+
+# ---- scikit-learn ------------------------------------------------------------------------------
+
+
+@parametrize_with_checks([cls() for cls in METHODS.values()])
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_pickling_keeps_what_was_learnt(name):
+    model = make(name).fit(views_for(name))
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.labels_, model.labels_)
+    assert again.get_params().keys() == model.get_params().keys()
+    np.testing.assert_array_equal(again.fit_predict(views_for(name)), model.labels_)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_clone_is_unfitted_and_equal(name):
+    model = make(name, views=CUTS).fit(np.hstack(planted()[0])) if name in SEVERAL else make(name)
+    copy = clone(model)
+    assert not hasattr(copy, "labels_")
+    assert repr(copy.get_params()) == repr(model.get_params())
+    assert copy.set_params(n_clusters=2).get_params()["n_clusters"] == 2
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_html(name):
+    model = make(name)
+    assert METHODS[name].__name__ in model._repr_html_()
+    assert METHODS[name].__name__ in estimator_html_repr(model.fit(views_for(name)))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_constructor_only_stores(name):
+    cls = METHODS[name]
+    names = [p for p in inspect.signature(cls.__init__).parameters if p != "self"]
+    values = {p: object() for p in names}
+    model = cls(**values)
+    assert all(getattr(model, p) is values[p] for p in names)
+    assert vars(model).keys() == values.keys()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_fit_leaves_the_parameters(name):
+    model = make(name, random_state=np.random.RandomState(0))
+    before = model.get_params()
+    model.fit(views_for(name))
+    after = model.get_params()
+    assert all(after[key] is before[key] for key in before)
+
+
+def documented(cls):
+    """Names of the parameters that the class's docstring describes, joint entries included."""
+    text = inspect.getdoc(cls).split("Parameters\n----------\n")[1].split("\n\nAttributes\n")[0]
+    heads = [line.split(" : ")[0] for line in text.splitlines() if re.match(r"\w", line)]
+    return [name.strip() for head in heads for name in head.split(",")]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_parameter_is_documented(name):
+    cls = METHODS[name]
+    params = cls().get_params(deep=False)
+    assert sorted(documented(cls)) == sorted(params)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_parameter_is_checked(name):
+    cls = METHODS[name]
+    assert set(cls._checks) | {"views"} == set(cls().get_params(deep=False))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_default_values_in_the_docstring(name):
+    text = inspect.getdoc(METHODS[name])
+    defaults = METHODS[name]().get_params(deep=False)
+    for line in re.findall(r"^(\w+ : .*default=.*)$", text, re.MULTILINE):
+        param, value = line.split(" : ")[0], line.split("default=")[1]
+        assert eval(value) == defaults[param], line
+
+
+# ---- forms of input ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_all_forms_give_the_same_labels(name):
+    views, _ = planted()
+    wanted = make(name).fit_predict(views)
+    whole = np.hstack(views)
+    forms = {
+        "tuple": tuple(views),
+        "dict": {"a": views[0], "b": views[1]},
+        "lists": [view.tolist() for view in views],
+        "frames": [pd.DataFrame(view) for view in views],
+        "fortran": [np.asfortranarray(view) for view in views],
+    }
+    for form, X in forms.items():
+        np.testing.assert_array_equal(make(name).fit_predict(X), wanted, err_msg=form)
+    for X in (whole, pd.DataFrame(whole)):
+        np.testing.assert_array_equal(make(name, views=CUTS).fit_predict(X), wanted)
+    columns = [list(range(6)), list(range(6, 14))]
+    np.testing.assert_array_equal(make(name, views=columns).fit_predict(whole), wanted)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_one_array_and_a_list_of_one_are_the_same(name):
+    view = planted()[0][0]
+    np.testing.assert_array_equal(make(name).fit_predict(view), make(name).fit_predict([view]))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_names_and_numbers_of_features(name):
+    frame = pd.DataFrame(planted()[0][0], columns=list("abcdef"))
+    model = make(name).fit(frame)
+    assert model.n_features_in_ == 6
+    assert list(model.feature_names_in_) == list("abcdef")
+    model.fit(views_for(name))
+    assert model.n_features_in_ == (14 if name in SEVERAL else 6)
+    assert not hasattr(model, "feature_names_in_")
+
+
+def score(model, X, y):
+    """Scorer on labels_, as grid search wants it."""
+    last = model[-1] if hasattr(model, "steps") else model
+    return clustering_scores(y, last.labels_)["nmi"]
+
+
+def everything(n):
+    """The split that trains and scores on all samples."""
+    return [(np.arange(n), np.arange(n))]
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_pipeline(name):
+    views, _ = planted()
+    whole = np.hstack(views)
+    pipe = make_pipeline(MinMaxScaler(), make(name, views=CUTS))
+    wanted = make(name, views=CUTS).fit_predict(MinMaxScaler().fit_transform(whole))
+    np.testing.assert_array_equal(pipe.fit_predict(whole), wanted)
+    framed = clone(pipe).set_output(transform="pandas").fit_predict(pd.DataFrame(whole))
+    np.testing.assert_array_equal(framed, wanted)
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_grid_search(name):
+    views, labels = planted()
+    search = GridSearchCV(
+        make(name, views=CUTS), {"n_clusters": [2, 3, 4]}, cv=everything(45), scoring=score
+    )
+    search.fit(np.hstack(views), labels)
+    assert not np.isnan(search.cv_results_["mean_test_score"]).any()
+    wanted = [
+        clustering_scores(labels, make(name, n_clusters=c).fit_predict(views))["nmi"]
+        for c in (2, 3, 4)
+    ]
+    np.testing.assert_array_equal(search.cv_results_["mean_test_score"], wanted)
+    assert search.best_estimator_.labels_.shape == (45,)
+
+
+def test_grid_search_over_a_pipeline():
+    views, labels = planted()
+    pipe = make_pipeline(MinMaxScaler(), GRMSC(3, views=CUTS, random_state=0))
+    grid = {"grmsc__lam2": [1.0, 1000.0], "grmsc__views": [CUTS, None]}
+    search = GridSearchCV(pipe, grid, cv=everything(45), scoring=score)
+    search.fit(np.hstack(views), labels)
+    assert len(search.cv_results_["params"]) == 4
+    assert not np.isnan(search.cv_results_["mean_test_score"]).any()
+
+
+# ---- sparse ------------------------------------------------------------------------------------
+
+
+def counted(n=30, d=60, seed=0):
+    """Two non-negative views with many zeros, as word counts are."""
+    rng = np.random.default_rng(seed)
+    views = [rng.poisson(0.3, size=(n, d)).astype(float) for _ in range(2)]
+    for view in views:
+        view[:, 0] = 1 + rng.uniform(size=n)
+    return views
+
+
+@pytest.mark.parametrize("kind", ["array", "matrix"])
+@pytest.mark.parametrize("format", ["csr", "csc", "coo", "lil", "dok", "dia", "bsr"])
+@pytest.mark.parametrize("name", METHODS)
+def test_sparse_formats(name, format, kind):
+    views = counted() if name in SEVERAL else counted()[:1]
+    params = {"max_iter": 5} if name in ITERATIVE else {}
+    convert = getattr(sp, f"{format}_{kind}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        if name == "bestsingleview":
+            params = {"estimator": LRR(max_iter=5)}
+        wanted = make(name, **params).fit_predict(views)
+        found = make(name, **params).fit_predict([convert(view) for view in views])
+        alone = make(name, **params).fit_predict(convert(views[0]))
+    assert same(found, wanted)
+    assert set(alone) <= {0, 1, 2}
+
+
+@pytest.mark.parametrize("d", [10, 60])
+@pytest.mark.parametrize("cls", [GRMSC, LRR])
+def test_sparse_and_dense_learn_the_same(cls, d):
+    views = counted(d=d)[: 2 if cls is GRMSC else 1]
+    dense = cls(3, random_state=0).fit(views).representation_
+    for mixed in ([sp.csr_matrix(v) for v in views], [sp.csc_array(views[0]), *views[1:]]):
+        found = cls(3, random_state=0).fit(mixed).representation_
+        # the reduction goes through eigenvectors of the Gram matrix, which halve the digits
+        np.testing.assert_allclose(found, dense, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("scale", ["unit", None])
+@pytest.mark.parametrize("cls", [GRMSC, LRR])
+def test_a_very_wide_sparse_view_is_never_made_dense(cls, scale):
+    wide = sp.random_array((200, 5_000_000), density=1e-5, format="csr", rng=0)
+    tracemalloc.start()
+    try:
+        model = cls(3, scale=scale, random_state=0).fit([wide])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert model.labels_.shape == (200,)
+    assert peak < 2**27  # 128 MiB; a dense copy takes 8 GB
+
+
+def test_nor_is_one_with_something_in_every_column():
+    wide = sp.random_array((100, 1_000_000), density=0.005, format="csr", rng=0)
+    tracemalloc.start()
+    try:
+        GRMSC(3, random_state=0).fit([wide])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 2**26  # 64 MiB; the 400,000 columns that hold something take 320 MB
+
+
+@pytest.mark.parametrize("cls", [ConcatKMeans, ConcatSpectral])
+def test_the_baselines_keep_a_wide_sparse_view_sparse(cls):
+    wide = sp.random_array((200, 1_000_000), density=5e-5, format="csr", rng=0)
+    tracemalloc.start()
+    try:
+        cls(3, n_init=1, random_state=0).fit([wide, np.random.default_rng(0).normal(size=(200, 3))])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 2**28  # 256 MiB; a dense copy takes 1.6 GB, three dense centres 24 MB
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_sparse_with_long_indices(name):
+    view = sp.csr_array(counted()[0])
+    view.indices, view.indptr = view.indices.astype(np.int64), view.indptr.astype(np.int64)
+    assert make(name).fit([view]).labels_.shape == (30,)
+
+
+# ---- dtypes, and what is left alone ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cls", [GRMSC, LRR])
+@pytest.mark.parametrize("affinity", ["dense", "sparse"])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, pd.DataFrame])
+def test_float32_is_computed_in_float32(cls, affinity, form):
+    view = form(planted()[0][1].astype(np.float32))
+    model = cls(3, affinity=affinity, random_state=0).fit([view])
+    assert model.representation_.dtype == np.float32
+    assert model.affinity_matrix_.dtype == np.float32
+    assert model.history_["data"][-1] < 1e-6  # and it converges there
+
+
+def test_float32_finds_what_float64_finds():
+    views, labels = planted()
+    single = GRMSC(3, random_state=0).fit([view.astype(np.float32) for view in views])
+    double = GRMSC(3, random_state=0).fit(views)
+    # float32 has 7 digits and the last penalties multiply its rounding
+    np.testing.assert_allclose(single.representation_, double.representation_, rtol=0, atol=1e-3)
+    assert same(single.labels_, labels)
+
+
+@pytest.mark.parametrize("dtypes", [("float32", "float64"), ("float64", "float32"), ("int64",) * 2])
+def test_nothing_else_is_lowered(dtypes):
+    views = [(100 * v).astype(t) for v, t in zip(planted()[0], dtypes, strict=True)]
+    model = GRMSC(3, random_state=0).fit(views)
+    assert model.representation_.dtype == np.float64
+    assert model.affinity_matrix_.dtype == np.float64
+    wanted = GRMSC(3, random_state=0).fit([view.astype(np.float64) for view in views])
+    np.testing.assert_array_equal(model.representation_, wanted.representation_)
+
+
+@pytest.mark.parametrize("scale", ["unit", "standard+unit", None])
+@pytest.mark.parametrize("name", METHODS)
+def test_input_is_not_modified(name, scale):
+    params = {"estimator": LRR(scale=scale)} if name == "bestsingleview" else {"scale": scale}
+    views = [view.copy() for view in views_for(name)]
+    sparse = [sp.csr_array(view) for view in counted()[: len(views)]]
+    before = [view.copy() for view in views], [view.copy() for view in sparse]
+    for view in views:
+        view.setflags(write=False)
+    for view in sparse:
+        for part in (view.data, view.indices, view.indptr):
+            part.setflags(write=False)
+    make(name, **params).fit(views)
+    make(name, **params).fit(sparse)
+    for old, new in zip(before[0], views, strict=True):
+        np.testing.assert_array_equal(old, new)
+    for old, new in zip(before[1], sparse, strict=True):
+        np.testing.assert_array_equal(old.toarray(), new.toarray())
+        np.testing.assert_array_equal(old.indices, new.indices)
+
+
+# ---- errors, before any work -------------------------------------------------------------------
+
+WRONG = {
+    "n_clusters": [0, -1, 2.0, "3", True],
+    "n_neighbors": [0, 1.5, "all"],
+    "n_kept": [0, 2.5, None],
+    "n_init": [0, "auto", 1.0],
+    "max_iter": [0, 10.0, None],
+    "verbose": [-1, 0.5, "yes"],
+    "tol": [-1e-9, "small", True, np.nan, np.inf],
+    "lam": [0, -1.0, "1", np.nan, np.inf],
+    "lam1": [0, -1.0, None, np.nan, np.inf],
+    "lam2": [-1.0, "10", np.nan, np.inf],
+    "alpha": [-1e-3, "a", np.nan],
+    "rho": [0.9, "2", None],
+    "mu0": [0.0, -1, "x"],
+    "mu_max": [0.0, -1, np.inf],
+    "affinity": ["knn", None, 1],
+    "orientation": ["rows", None, 0],
+    "regularizer": ["second", None, True],
+    "sigma2": ["median", 2.0, None],
+    "scale": ["minmax", 1, True],
+    "graph_scale": ["minmax", 1, False],
+    "init": ["ones", None, 0],
+    "random_state": [-1, "seed", 0.5],
+    "oracle": [1, "yes", None],
+    "latent_dim": [0, 2.5, None],
+    "as_released": [1, "yes", None],
+    "variant": ["mean", None, 0],
+    "kernel": ["rbf", None, 1],
+    "sigma": [0.0, "1", None, [], [1.0, -1.0], [1.0, "1"]],
+    "beta1": [-0.1, 1.1, None, np.nan],
+    "lam3": [-1.0, "1", np.inf],
+    "estimator": ["lrr", LRR, 3],
+}
+CASES = [
+    (name, param, value)
+    for name, cls in METHODS.items()
+    for param in cls._checks
+    for value in [*WRONG.get(param, []), ["no parameter is a list"]]
+]
+
+
+def fails_before_any_work(model, X, kind, match, y=None):
+    """The error comes, and no solver has made a turn."""
+    turns = []
+    with watching(turns.append), pytest.raises(kind, match=match) as caught:
+        model.fit(X, y)
+    assert not turns
+    assert "\n" not in str(caught.value)
+    assert not hasattr(model, "labels_")
+
+
+@pytest.mark.parametrize(("name", "param", "value"), CASES)
+def test_wrong_parameters(name, param, value):
+    match = rf"^{METHODS[name].__name__}: {param} must be .*; got .*\.$"
+    fails_before_any_work(make(name, **{param: value}), views_for(name), ValueError, match)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_fewer_samples_than_clusters(name):
+    match = rf"^{METHODS[name].__name__}: n_clusters=46 is more than n_samples=45: ask for fewer"
+    fails_before_any_work(make(name, n_clusters=46), views_for(name), ValueError, match)
+
+
+@pytest.mark.parametrize("k", [45, 46, 1000])
+@pytest.mark.parametrize("name", ["grmsc", "concatspectral"])
+def test_more_neighbours_than_others(name, k):
+    match = rf"^{METHODS[name].__name__}: n_neighbors={k} must be below n_samples=45: .* only 44"
+    fails_before_any_work(make(name, n_neighbors=k), views_for(name), ValueError, match)
+
+
+@pytest.mark.parametrize("name", SQUARE)
+def test_more_memory_than_there_is(name):
+    many = np.arange(2_000_000.0)[:, None] + 1
+    match = rf"^{METHODS[name].__name__} on 2000000 samples needs about \d+ GiB for its n x n"
+    fails_before_any_work(make(name), many, MemoryError, match)
+
+
+LATE = {
+    "length": (np.ones((44, 2)), "view 2 has 44 samples"),
+    "NaN": (np.full((45, 2), np.nan), "^view 2 contains NaN"),
+    "inf": (np.full((45, 2), -np.inf), "^view 2 contains inf"),
+    "constant": (np.ones((45, 2)), "^view 2 is constant"),
+    "no columns": (np.empty((45, 0)), r"^view 2: Found array with 0 feature\(s\)"),
+    "no rows": (np.empty((0, 3)), r"^view 2: Found array with 0 sample\(s\)"),
+    "text": (pd.DataFrame({"name": ["a"] * 45}), r"^view 2 has 1 column .* \('name'\)"),
+    "objects": (np.full((45, 2), "x", dtype=object), "^view 2: could not convert"),
+    "complex": (np.full((45, 2), 1j), "^view 2: Complex data not supported"),
+    "3-D": (np.ones((45, 2, 2)), "^view 2 is 3-D"),
+    "1-D": (np.ones(45), "^view 2 is 1-D"),
+}
+
+
+@pytest.mark.parametrize("case", LATE)
+@pytest.mark.parametrize("name", SEVERAL)
+def test_the_last_view_is_checked_before_any_work(name, case):
+    bad, match = LATE[case]
+    fails_before_any_work(make(name), [*planted()[0], bad], ValueError, match)
+    named = dict(zip("abc", [*planted()[0], bad], strict=True))
+    named_match = match.replace("view 2", "view 'c'")
+    fails_before_any_work(make(name), named, ValueError, named_match)
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_samples_without_data(name):
+    views = [view.copy() for view in planted()[0]]
+    views[0][4] = 0
+    with pytest.warns(UserWarning, match=r"of the 45 samples .*\(1 in view 0, row 4\)") as caught:
+        labels = make(name).fit(views).labels_
+    assert len([w for w in caught if "zeros" in str(w.message)]) == 1
+    assert caught[0].filename == __file__  # it points at the call, not into the library
+    assert set(labels) == {0, 1, 2}
+    views[1][4] = 0
+    match = r"^1 of 45 samples are all zeros in every view \(row 4\)"
+    fails_before_any_work(make(name), views, ValueError, match)
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("X", [[], (), {}], ids=["list", "tuple", "dict"])
+def test_no_views(name, X):
+    fails_before_any_work(make(name), X, ValueError, f"^X is an empty {type(X).__name__}")
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_cuts(name):
+    views = planted()[0]
+    model = make(name, views=CUTS)
+    fails_before_any_work(model, views, ValueError, "^views=... cuts one 2-D array into views, but")
+    for cuts, match in [
+        ([slice(0, 6), [99]], r"^views\[1\]=\[99\] does not select columns of X, which has 14"),
+        ([slice(0, 6), slice(14, 20)], r"^views\[1\]=.* selects no column of X"),
+        (3, "^views must be a list with one slice"),
+    ]:
+        fails_before_any_work(make(name, views=cuts), np.hstack(views), ValueError, match)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_sizes_that_overflow_unscaled(name):
+    if name == "bestsingleview":
+        model = make(name, estimator=LRR(scale=None))
+    else:
+        model = make(name, scale=None)
+    view = planted()[0][0] * 1e200
+    fails_before_any_work(model, view, ValueError, "^view 0 has values of size .*rescale it")
+    if name in ("grmsc", "lrr"):
+        match = "^view 0 has values of size .*too large to solve for a representation in float"
+        fails_before_any_work(model, view / 1e180, ValueError, match)
+        fails_before_any_work(model, np.float32(view / 1e194), ValueError, match + "32")
+
+
+# ---- what must work ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", METHODS)
+class TestSmallAndOdd:
+    def labels(self, name, X, n_clusters, **params):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            found = make(name, n_clusters=n_clusters, **params).fit_predict(X)
+        assert found.dtype.kind == "i"
+        assert set(found) <= set(range(n_clusters))
+        return found
+
+    def test_two_samples(self, name):
+        for n_clusters in (1, 2):
+            labels = self.labels(name, np.array([[1.0, 0.0], [0.0, 1.0]]), n_clusters)
+            assert labels.shape == (2,)
+
+    def test_one_feature(self, name):
+        x = np.random.default_rng(0).normal(size=(20, 1))
+        self.labels(name, x, 3)
+        self.labels(name, [x] * (2 if name in SEVERAL else 1), 3)
+
+    def test_as_many_clusters_as_samples(self, name):
+        X = np.random.default_rng(0).normal(size=(9, 5))
+        self.labels(name, X, 9)
+
+    def test_one_cluster(self, name):
+        assert set(self.labels(name, views_for(name), 1)) == {0}
+
+    def test_one_view(self, name):
+        assert len(set(self.labels(name, planted()[0][:1], 3))) == 3
+
+    def test_duplicates(self, name):
+        views = [np.repeat(view[::5], 5, axis=0) for view in views_for(name)]
+        labels = self.labels(name, views, 3)
+        assert np.all(labels.reshape(-1, 5) == labels[::5, None])
+
+    def test_more_than_half_of_the_distances_are_zero(self, name):
+        if name == "tsvdmsc":
+            pytest.skip("its Fourier transform along the samples treats equal ones differently")
+        view = np.array([[1.0, 0.0]] * 18 + [[0.0, 1.0], [1.0, 1.0]])
+        labels = self.labels(name, [view] * (2 if name in SEVERAL else 1), 2)
+        assert len(set(labels[:18])) == 1
+
+    def test_fewer_distinct_samples_than_clusters(self, name):
+        view = np.array([[1.0, 0.0]] * 6 + [[0.0, 1.0]] * 6)
+        self.labels(name, [view] * (2 if name in SEVERAL else 1), 5)
+
+
+# ---- seeds and orders --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_same_seed_same_labels(name):
+    # noise only and one restart: another seed does give another clustering here
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    few = {"n_init": 1, "n_clusters": 6}
+    if name == "bestsingleview":
+        few = {"estimator": LRR(6, n_init=1), "n_clusters": 6}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        wanted = make(name, random_state=3, **few).fit_predict(X)
+        np.testing.assert_array_equal(make(name, random_state=3, **few).fit_predict(X), wanted)
+        others = [make(name, random_state=s, **few).fit_predict(X) for s in range(4, 8)]
+        if name != "mcgc":  # its labels are the components of a graph, whatever the seed
+            assert any(not np.array_equal(other, wanted) for other in others)
+        # a clone copies the state of a RandomState
+        model = make(name, random_state=np.random.RandomState(3), **few)
+        one, two = clone(model).fit_predict(X), clone(model).fit_predict(X)
+        np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_permuting_samples_permutes_labels(name):
+    views = views_for(name)
+    if name == "concatkmeans":  # planes through 0 are no clusters to k-means: shift them apart
+        views = [view + 3 * np.eye(3, view.shape[1])[planted()[1]] for view in views]
+    order = np.random.default_rng(0).permutation(45)
+    labels = make(name).fit_predict(views)
+    permuted = make(name).fit_predict([view[order] for view in views])
+    assert same(permuted, labels[order])
+
+
+@pytest.mark.parametrize("affinity", ["dense", "sparse"])
+def test_permuting_samples_permutes_the_representation(affinity):
+    views, _ = planted(noise=0.3)
+    order = np.random.default_rng(0).permutation(45)
+    one = GRMSC(3, affinity=affinity, random_state=0).fit(views)
+    two = GRMSC(3, affinity=affinity, random_state=0).fit([view[order] for view in views])
+    wanted = one.representation_[np.ix_(order, order)]
+    # the solver stops at residuals of 1e-6; rounding in another order stays far below
+    np.testing.assert_allclose(two.representation_, wanted, rtol=0, atol=1e-8)
+    assert same(two.labels_, one.labels_[order])
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_the_order_of_views_does_not_matter(name):
+    data = make_subspaces(45, 3, n_features=[6, 8, 5], subspace_dim=2, noise=0.05, random_state=1)
+    wanted = make(name).fit_predict(data.views)
+    for order in ([2, 1, 0], [1, 2, 0]):
+        found = make(name).fit([data.views[k] for k in order])
+        assert same(found.labels_, wanted)
+
+
+def test_the_order_of_views_does_not_change_the_representation():
+    views, _ = planted(noise=0.3)
+    one, two = GRMSC(3).fit(views), GRMSC(3).fit(views[::-1])
+    np.testing.assert_allclose(two.representation_, one.representation_, rtol=0, atol=1e-8)
+
+
+# ---- planted subspaces -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("affinity", ["dense", "sparse"])
+@pytest.mark.parametrize("seed", range(3))
+def test_planted_subspaces_are_recovered(seed, affinity):
+    data = make_subspaces(90, 3, n_features=[20, 30], subspace_dim=3, noise=0.01, random_state=seed)
+    kept = {"affinity": affinity, "random_state": 0}
+    for model in (GRMSC(3, **kept), BestSingleView(LRR(3, **kept))):
+        labels = model.fit_predict(data.views)
+        assert clustering_scores(data.labels, labels)["acc"] == 1
