@@ -1,10 +1,37 @@
 """polyspan: multi-view subspace clustering."""
 
 from polyspan.methods import METHODS
+from polyspan.methods.amgl import AMGL
 from polyspan.methods.baselines import ConcatKMeans, ConcatSpectral
 from polyspan.methods.best_single_view import BestSingleView
+from polyspan.methods.coregspectral import CoRegSpectral
+from polyspan.methods.cotrainspectral import CoTrainSpectral
+from polyspan.methods.csmsc import CSMSC
+from polyspan.methods.gmc import GMC
 from polyspan.methods.grmsc import GRMSC
+from polyspan.methods.lmsc import LMSC
 from polyspan.methods.lrr import LRR
+from polyspan.methods.mcgc import MCGC
+from polyspan.methods.mlrssc import MLRSSC
+from polyspan.methods.rmsc import RMSC
+from polyspan.methods.tsvdmsc import TSVDMSC
 
 __version__ = "0.1.0"
-__all__ = ["GRMSC", "LRR", "METHODS", "BestSingleView", "ConcatKMeans", "ConcatSpectral"]
+__all__ = [
+    "AMGL",
+    "CSMSC",
+    "GMC",
+    "GRMSC",
+    "LMSC",
+    "LRR",
+    "MCGC",
+    "METHODS",
+    "MLRSSC",
+    "RMSC",
+    "TSVDMSC",
+    "BestSingleView",
+    "CoRegSpectral",
+    "CoTrainSpectral",
+    "ConcatKMeans",
+    "ConcatSpectral",
+]

@@ -1,10 +1,37 @@
 """One file per paper; METHODS is the only registry."""
 
+from polyspan.methods.amgl import AMGL
 from polyspan.methods.baselines import ConcatKMeans, ConcatSpectral
 from polyspan.methods.best_single_view import BestSingleView
+from polyspan.methods.coregspectral import CoRegSpectral
+from polyspan.methods.cotrainspectral import CoTrainSpectral
+from polyspan.methods.csmsc import CSMSC
+from polyspan.methods.gmc import GMC
 from polyspan.methods.grmsc import GRMSC
+from polyspan.methods.lmsc import LMSC
 from polyspan.methods.lrr import LRR
+from polyspan.methods.mcgc import MCGC
+from polyspan.methods.mlrssc import MLRSSC
+from polyspan.methods.rmsc import RMSC
+from polyspan.methods.tsvdmsc import TSVDMSC
 
 METHODS = {
-    cls.__name__.lower(): cls for cls in (GRMSC, LRR, BestSingleView, ConcatKMeans, ConcatSpectral)
+    cls.__name__.lower(): cls
+    for cls in (
+        GRMSC,
+        LRR,
+        RMSC,
+        LMSC,
+        MLRSSC,
+        AMGL,
+        GMC,
+        MCGC,
+        CoRegSpectral,
+        CoTrainSpectral,
+        CSMSC,
+        TSVDMSC,
+        BestSingleView,
+        ConcatKMeans,
+        ConcatSpectral,
+    )
 }

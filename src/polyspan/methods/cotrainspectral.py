@@ -1,0 +1,133 @@
+"""CoTrainSpectral: co-training of spectral clusterings.
+
+Every view v has a Gaussian kernel K_v (width the median distance) and U_v, the top eigenvectors of
+its normalised kernel. In every round all views at once see their kernel through the eyes of the
+others::
+
+    S_v = sym((sum_{w != v} U_w U_w^T) K_v),  sym(A) = (A + A^T) / 2
+    U_v = the top eigenvectors of D^-1/2 S_v D^-1/2
+
+where U_v has ``n_projected`` columns, 1.5 c by default. (The paper projects on c; the authors later
+found more to be better.) After the last round the c leading columns of the U_v, rows scaled to
+unit length, stand side by side for k-means; the paper takes the best view, when it is known, or
+this. Negative entries of S_v, of which the paper does not speak, count as zero. There is no
+objective, and the rounds need not converge: their number is a parameter. With a single view there
+is nothing to learn from, and this is spectral clustering.
+
+Reference: A. Kumar, H. Daume III, "A co-training approach for multi-view spectral clustering",
+ICML 2011.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from polyspan.base import COMMON, MultiViewClusterer
+from polyspan.graphs import median_kernel, normalized
+from polyspan.linalg import Array, lowest_eigenpairs
+from polyspan.params import Check, integer
+from polyspan.spectral import cluster_rows, unit_rows
+from polyspan.views import Views, scale_views
+
+
+class CoTrainSpectral(MultiViewClusterer):
+    """Co-training of spectral clusterings.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    n_projected : int or None, default=None
+        Eigenvectors on which the kernels of the other views are projected, at most n; None is
+        1.5 ``n_clusters``, rounded up.
+    n_rounds : int, default=5
+        Rounds of co-training.
+    scale : {"unit", "standard+unit", None}, default="unit"
+        As in `GRMSC`.
+    n_init, views, random_state
+        As in `GRMSC`.
+
+    Attributes
+    ----------
+    labels_
+        As in `GRMSC`.
+    embedding_ : (n, n_views * n_clusters) array
+        What was clustered, after scaling its rows to unit length.
+
+    Examples
+    --------
+    >>> from polyspan import CoTrainSpectral
+    >>> from polyspan.datasets import make_subspaces
+    >>> data = make_subspaces(n_samples=60, n_clusters=3, random_state=0)
+    >>> CoTrainSpectral(n_clusters=3, random_state=0).fit_predict(data.views).shape
+    (60,)
+    """
+
+    _checks: ClassVar[dict[str, Check]] = {
+        name: COMMON[name] for name in ("n_clusters", "scale", "n_init", "random_state")
+    } | {"n_projected": integer(1, none="1.5 n_clusters"), "n_rounds": integer(1)}
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        n_projected: int | None = None,
+        n_rounds: int = 5,
+        scale: str | None = "unit",
+        n_init: int = 20,
+        views: Sequence[Any] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.n_projected = n_projected
+        self.n_rounds = n_rounds
+        self.scale = scale
+        self.n_init = n_init
+        self.views = views
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Cluster the samples; ``X`` as in every method, ``y`` is ignored."""
+        views = self._check(X)
+        Ks = [median_kernel(X) for X in scale_views(views, self.scale)]
+        p = math.ceil(1.5 * self.n_clusters) if self.n_projected is None else self.n_projected
+        Us = solve_cotrainspectral(
+            Ks, self.n_clusters, min(p, views.n_samples), n_rounds=self.n_rounds
+        )
+        self.embedding_ = array_namespace(*Us).concat([unit_rows(U) for U in Us], axis=1)
+        self.labels_ = cluster_rows(
+            self.embedding_, self.n_clusters, n_init=self.n_init, random_state=self.random_state
+        )
+        return self
+
+    def _n_square(self, views: Views) -> float:
+        return 8 + 3 * len(views.arrays)
+
+
+def solve_cotrainspectral(
+    Ks: Sequence[Array], c: int, n_projected: int, *, n_rounds: int = 5
+) -> list[Array]:
+    """Embeddings (n x c) of all views after co-training their kernels Ks.
+
+    Examples
+    --------
+    >>> K = np.kron(np.eye(2), np.ones((3, 3)))
+    >>> Us = solve_cotrainspectral([K, K], 2, 2)
+    >>> all(np.allclose(U @ U.T, K / 3) for U in Us)
+    True
+    """
+    xp = array_namespace(*Ks)
+    Us = [_top(K, max(c, n_projected)) for K in Ks]
+    for _ in range(n_rounds if len(Ks) > 1 else 0):
+        Ps = [U[:, :n_projected] @ U[:, :n_projected].T for U in Us]
+        Ss = [(sum(Ps) - P) @ K for P, K in zip(Ps, Ks, strict=True)]
+        Us = [_top(xp.clip((S + S.T) / 2, min=0.0), max(c, n_projected)) for S in Ss]
+    return [U[:, :c] for U in Us]
+
+
+def _top(W: Array, p: int) -> Array:
+    """Eigenvectors of the p largest eigenvalues of the normalised weights, largest first."""
+    return lowest_eigenpairs(-normalized(W), p)[1]

@@ -1,0 +1,207 @@
+"""RMSC: robust multi-view spectral clustering by a shared low-rank transition matrix.
+
+Every view v of m gives a random walk T_v: its Gaussian kernel (width the median distance) with
+rows divided by their sums. Objective::
+
+    min |P|_* + lam sum_v |E_v|_1   s.t.  T_v = P + E_v,  P >= 0,  P 1 = 1
+
+The augmented Lagrangian splits off Q = P and repeats::
+
+    P   = rows of (Q - Z/mu + sum_v (T_v - E_v - Y_v/mu)) / (m + 1), projected on the simplex
+    Q   = P + Z/mu, singular values lowered by 1/mu
+    E_v = T_v - P - Y_v/mu, entries shrunk by lam/mu
+    Y_v += mu (P + E_v - T_v);  Z += mu (P - Q);  mu = min(rho mu, mu_max)
+
+With pi the stationary distribution of P and D = diag(pi), the top eigenvectors of
+``(D^1/2 P D^-1/2 + its transpose) / 2`` are clustered. The affinity ``(D P + P^T D) / 2`` has the
+degrees pi, so this is its normalised spectral clustering.
+
+Reference: R. Xia, Y. Pan, L. Du, J. Yin, "Robust multi-view spectral clustering via low-rank and
+sparse decomposition", AAAI 2014.
+"""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from array_api_compat import array_namespace, device
+
+from polyspan import prox
+from polyspan.base import COMMON, MultiViewClusterer
+from polyspan.graphs import median_kernel
+from polyspan.linalg import Array, astype
+from polyspan.params import Check, real
+from polyspan.run import Run
+from polyspan.spectral import spectral_clustering
+from polyspan.views import Views, scale_views
+
+TELEPORT = 1e-8  # share of uniform jumps, which makes the stationary distribution unique
+
+
+class RMSC(MultiViewClusterer):
+    """Robust multi-view spectral clustering.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    lam : float, default=0.1
+        Weight of the errors; smaller lets the views differ more from the shared walk.
+    scale : {"unit", "standard+unit", None}, default="unit"
+        As in `GRMSC`. Published comparisons ran RMSC on the features as they are, None, which on
+        texts of different lengths is far worse.
+    rho, mu0, mu_max : float, default=1.9, 1e-3 and 1e10
+        Growth, start and limit of the penalty mu.
+    max_iter : int, default=100
+        Most turns.
+    tol : float, default=1e-6
+        Stop when all entries of ``T_v - P - E_v`` are smaller; ``P - Q`` is not asked, as in the
+        authors' program, so that a very small ``lam`` can end the loop early.
+    n_init, views, random_state, verbose
+        As in `GRMSC`.
+
+    Attributes
+    ----------
+    labels_, n_iter_
+        As in `GRMSC`.
+    transition_matrix_ : (n, n) array
+        P, the shared random walk: rows sum to 1.
+    affinity_matrix_ : (n, n) array
+        ``(D P + P^T D) / 2``, how often the walk goes between two samples.
+    history_ : dict
+        Per turn: ``data``, the largest entry of ``T_v - P - E_v``.
+
+    Examples
+    --------
+    >>> from polyspan import RMSC
+    >>> from polyspan.datasets import make_subspaces
+    >>> data = make_subspaces(n_samples=60, n_clusters=3, random_state=0)
+    >>> RMSC(n_clusters=3, random_state=0).fit_predict(data.views).shape
+    (60,)
+    """
+
+    _checks: ClassVar[dict[str, Check]] = {
+        name: check for name, check in COMMON.items() if name not in ("affinity", "n_kept")
+    } | {
+        "lam": real(0, open_low=True),
+        "rho": real(1),
+        "mu0": real(0, open_low=True),
+        "mu_max": real(0, open_low=True),
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        lam: float = 0.1,
+        scale: str | None = "unit",
+        rho: float = 1.9,
+        mu0: float = 1e-3,
+        mu_max: float = 1e10,
+        max_iter: int = 100,
+        tol: float = 1e-6,
+        n_init: int = 20,
+        views: Sequence[Any] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.lam = lam
+        self.scale = scale
+        self.rho = rho
+        self.mu0 = mu0
+        self.mu_max = mu_max
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_init = n_init
+        self.views = views
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Cluster the samples; ``X`` as in every method, ``y`` is ignored."""
+        views = self._check(X)
+        Ts = [random_walk(median_kernel(X)) for X in scale_views(views, self.scale)]
+        run = self._run()
+        P = solve_rmsc(Ts, lam=self.lam, rho=self.rho, mu0=self.mu0, mu_max=self.mu_max, run=run)
+        self.n_iter_ = run.n_iter
+        self.transition_matrix_ = P
+        DP = stationary_distribution(P)[:, None] * P
+        self.affinity_matrix_ = (DP + DP.T) / 2
+        self.labels_ = spectral_clustering(
+            self.affinity_matrix_,
+            self.n_clusters,
+            n_init=self.n_init,
+            random_state=self.random_state,
+        )
+        return self
+
+    def _n_square(self, views: Views) -> float:
+        return 10 + 5 * len(views.arrays)
+
+
+def random_walk(K: Array) -> Array:
+    """Divide the rows of a kernel by their sums.
+
+    Examples
+    --------
+    >>> random_walk(np.array([[1.0, 1.0], [1.0, 3.0]]))
+    array([[0.5 , 0.5 ],
+           [0.25, 0.75]])
+    """
+    return K / array_namespace(K).sum(K, axis=1, keepdims=True)
+
+
+def stationary_distribution(P: Array) -> Array:
+    """Stationary distribution of a random walk, all entries positive.
+
+    The walk jumps to any sample once in 1e8 steps: P may fall into pieces, each with its own.
+
+    Examples
+    --------
+    >>> stationary_distribution(np.array([[0.5, 0.5], [0.25, 0.75]])).round(6)
+    array([0.333333, 0.666667])
+    """
+    walk = astype(P, "float64")
+    xp = array_namespace(walk)
+    n = walk.shape[0]
+    I = xp.eye(n, dtype=walk.dtype, device=device(walk))
+    jumps = xp.full((n, 1), TELEPORT / n, dtype=walk.dtype, device=device(walk))
+    pi = xp.linalg.solve(I - (1 - TELEPORT) * walk.T, jumps)[:, 0]
+    return astype(pi / xp.sum(pi), P.dtype)
+
+
+def solve_rmsc(
+    Ts: Sequence[Array],
+    *,
+    lam: float,
+    rho: float = 1.9,
+    mu0: float = 1e-3,
+    mu_max: float = 1e10,
+    run: Run | None = None,
+) -> Array:
+    """The random walk P that the walks Ts of all views share.
+
+    Examples
+    --------
+    >>> T = random_walk(np.exp(np.random.default_rng(0).normal(size=(6, 6))))
+    >>> np.allclose(solve_rmsc([T, T], lam=10.0), T, atol=1e-6)
+    True
+    """
+    run = Run("RMSC", 100, 1e-6) if run is None else run
+    xp = array_namespace(*Ts)
+    Q = Z = xp.zeros_like(Ts[0])
+    Es = Ys = [xp.zeros_like(T) for T in Ts]
+    mu = mu0
+    lower_singular = prox.SingularThreshold()
+    for _ in run:
+        S = sum((T - E - Y / mu for T, E, Y in zip(Ts, Es, Ys, strict=True)), start=Q - Z / mu)
+        P = prox.simplex(S / (len(Ts) + 1))
+        Q = lower_singular(P + Z / mu, 1 / mu)
+        Es = [prox.soft(T - P - Y / mu, lam / mu) for T, Y in zip(Ts, Ys, strict=True)]
+        residuals = [P + E - T for T, E in zip(Ts, Es, strict=True)]
+        Ys = [Y + mu * R for Y, R in zip(Ys, residuals, strict=True)]
+        Z = Z + mu * (P - Q)
+        mu = min(rho * mu, mu_max)
+        run.check(data=max(float(xp.max(xp.abs(R))) for R in residuals))
+    return P

@@ -1,0 +1,191 @@
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.exceptions import ConvergenceWarning
+
+from polyspan import MLRSSC
+from polyspan.datasets import load_dataset, make_subspaces
+from polyspan.graphs import median_kernel
+from polyspan.methods.mlrssc import solve_mlrssc
+from polyspan.metrics import clustering_scores
+from polyspan.run import Run
+from polyspan.spectral import spectral_clustering
+
+LINEAR = {"beta1": 0.3, "lam3": 0.3, "mu0": 100.0, "tol": 1e-3}
+# Columns: data, parameters, mean NMI of the authors' program.
+REACHED = {
+    "3-sources, pairwise": ("three_sources", LINEAR, 0.5888),
+    "3-sources, centroid": (
+        "three_sources",
+        LINEAR | {"variant": "centroid", "beta1": 0.1, "lam3": 0.7},
+        0.5849,
+    ),
+    "prokaryotic, pairwise": (
+        "prokaryotic",
+        LINEAR | {"beta1": 0.7, "lam3": 0.7, "mu0": 1000.0},
+        0.3148,
+    ),
+    "prokaryotic, gaussian": (
+        "prokaryotic",
+        {"kernel": "gaussian", "sigma": [10, 5, 1], "beta1": 0.3, "lam3": 0.5, "mu0": 1e4},
+        0.4148,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REACHED)
+def test_reaches_the_known_figures(data_dir, case):
+    name, params, nmi = REACHED[case]
+    data = load_dataset(name)
+    published = {"scale": None, "lam": 1.0, "n_init": 1}
+    model = MLRSSC(data.n_clusters, random_state=0, **published, **params).fit(data.views)
+    # Nothing before k-means is random, so one solve serves ten seeds.
+    found = [
+        spectral_clustering(model.affinity_matrix_, data.n_clusters, n_init=1, random_state=seed)
+        for seed in range(10)
+    ]
+    assert np.array_equal(found[0], model.labels_)
+    scores = [clustering_scores(data.labels, labels)["nmi"] for labels in found]
+    assert np.mean(scores) == pytest.approx(nmi, abs=0.03)
+
+
+def kernels(n=9, dims=(4, 3, 5), seed=0):
+    rng = np.random.default_rng(seed)
+    basis = rng.normal(size=(n, 3))
+    views = [basis @ rng.normal(size=(3, d)) + 0.3 * rng.normal(size=(n, d)) for d in dims]
+    return [X @ X.T for X in views]
+
+
+def turns(k):
+    """A loop of exactly k turns."""
+    return Run("MLRSSC", k, 0.0)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("variant", ["pairwise", "centroid"])
+@pytest.mark.parametrize(("beta1", "lam3"), [(0.3, 0.1), (0.8, 2.0)])
+def test_reaches_the_optimum_that_cvxpy_finds(variant, beta1, lam3):
+    cvxpy = pytest.importorskip("cvxpy")
+    Ks = kernels()
+    m, n = len(Ks), 9
+    Vs = [cvxpy.Variable((n, n)) for _ in Ks]
+    mean = sum(Vs) / m
+    cost = 0.0
+    for K, V in zip(Ks, Vs, strict=True):
+        w, U = np.linalg.eigh(K)
+        root = np.sqrt(np.clip(w, 0, None))[:, None] * U.T  # root^T root = K
+        cost += cvxpy.sum_squares(root - root @ V) / 2
+        cost += beta1 * cvxpy.normNuc(V) + (1 - beta1) * cvxpy.sum(cvxpy.abs(V))
+        if variant == "centroid":
+            cost += lam3 * cvxpy.sum_squares(V - mean)
+    if variant == "pairwise":
+        pairs = [(a, b) for a in range(m) for b in range(a)]
+        cost += lam3 * sum(cvxpy.sum_squares(Vs[a] - Vs[b]) for a, b in pairs)
+    zero = [cvxpy.diag(V) == 0 for V in Vs]
+    cvxpy.Problem(cvxpy.Minimize(cost), zero).solve(solver=cvxpy.SCS, eps=1e-9, max_iters=200_000)
+    # Both find the same solution, which says more than the same objective.
+    run = Run("MLRSSC", 20_000, 1e-9)
+    C = solve_mlrssc(
+        Ks, variant=variant, beta1=beta1, lam3=lam3, mu0=1.0, rho=1.002, mu_max=1e6, run=run
+    )
+    assert_allclose(C, mean.value, rtol=0, atol=1e-4)
+
+
+def test_without_agreement_every_view_is_alone():
+    Ks = kernels()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        together = solve_mlrssc(Ks, beta1=0.3, lam3=0.0, mu0=1.0, run=turns(15))
+        alone = [solve_mlrssc([K], beta1=0.3, lam3=0.0, mu0=1.0, run=turns(15)) for K in Ks]
+    assert_allclose(together, sum(alone) / 3, rtol=0, atol=1e-12)  # rounding
+
+
+def test_one_view_needs_no_agreement():
+    K = kernels()[0]
+    a, b = (solve_mlrssc([K], beta1=0.3, lam3=lam3, mu0=1.0) for lam3 in (0.0, 5.0))
+    assert_allclose(a, b, rtol=0, atol=1e-12)
+
+
+def test_variants_are_equal_for_two_equal_views():
+    K = kernels()[0]
+    a, b = (
+        solve_mlrssc([K, K], variant=v, beta1=0.3, lam3=0.5, mu0=1.0)
+        for v in ("pairwise", "centroid")
+    )
+    assert_allclose(a, b, rtol=0, atol=1e-12)
+
+
+def test_variants_differ():
+    a, b = (
+        solve_mlrssc(kernels(), variant=v, beta1=0.3, lam3=0.5, mu0=1.0)
+        for v in ("pairwise", "centroid")
+    )
+    assert np.abs(a - b).max() > 1e-3
+
+
+def test_the_order_of_views_does_not_matter():
+    Ks = kernels()
+    a, b = (solve_mlrssc(K, beta1=0.3, lam3=0.5, mu0=1.0) for K in (Ks, Ks[::-1]))
+    assert_allclose(a, b, rtol=0, atol=1e-12)
+
+
+def test_no_sample_represents_itself():
+    C = MLRSSC(3).fit(make_subspaces(45, 3).views).representation_
+    assert np.array_equal(np.diag(C), np.zeros(45))
+
+
+def test_lam_weighs_like_the_size_of_the_features():
+    views = make_subspaces(45, 3).views
+    a = MLRSSC(3, scale=None, lam=16.0).fit(views).representation_
+    b = MLRSSC(3, scale=None, lam=1.0).fit([4 * X for X in views]).representation_
+    assert_allclose(a, b, rtol=0, atol=1e-12)
+
+
+def test_gaussian_kernel_has_its_width_in_medians():
+    views = make_subspaces(45, 3, n_features=[6, 9]).views
+    params = {"kernel": "gaussian", "scale": None, "lam": 50.0}
+    found = MLRSSC(3, sigma=[2.0, 0.5], **params).fit(views).representation_
+    Ks = [50 * median_kernel(views[0], 2.0), 50 * median_kernel(views[1], 0.5)]
+    assert np.array_equal(found, solve_mlrssc(Ks, beta1=0.3, lam3=0.3))
+    one, list_of_one, other = (
+        MLRSSC(3, sigma=sigma, **params).fit(views).representation_
+        for sigma in (2.0, (2.0, 2.0), 1.0)
+    )
+    assert np.array_equal(one, list_of_one)
+    assert np.abs(one - other).max() > 1e-4
+
+
+def test_sigma_has_one_number_per_view():
+    with pytest.raises(ValueError, match=r"sigma has 3 numbers for 2 views: give one per view"):
+        MLRSSC(3, sigma=[1.0, 1.0, 1.0]).fit(make_subspaces(45, 3).views)
+
+
+@pytest.mark.parametrize("variant", ["pairwise", "centroid"])
+def test_recovers_planted_subspaces_with_the_defaults(variant):
+    data = make_subspaces(120, 4, noise=0.01, random_state=0)
+    labels = MLRSSC(4, variant=variant, random_state=0).fit_predict(data.views)
+    assert clustering_scores(data.labels, labels)["acc"] == 1.0
+
+
+def test_history_holds_the_three_gaps():
+    model = MLRSSC(3).fit(make_subspaces(60, 3).views)
+    assert set(model.history_) == {"low_rank", "sparse", "agreement"}
+    last, before = ([values[k] for values in model.history_.values()] for k in (-1, -2))
+    assert max(last) < 1e-5 <= max(before)
+
+
+def test_other_array_libraries_find_the_same():
+    strict = pytest.importorskip("array_api_strict")
+    views = make_subspaces(45, 3).views
+    wanted = MLRSSC(3, random_state=0).fit(views)
+    found = MLRSSC(3, random_state=0).fit([strict.asarray(X) for X in views])
+    assert_allclose(np.asarray(found.representation_), wanted.representation_, rtol=0, atol=1e-9)
+    assert np.array_equal(found.labels_, wanted.labels_)
+
+
+def test_constants_are_the_papers():
+    params = MLRSSC().get_params()
+    printed = {"mu0": 100.0, "rho": 1.5, "mu_max": 1e6}
+    assert {name: params[name] for name in printed} == printed
