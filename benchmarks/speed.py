@@ -5,6 +5,7 @@
     python benchmarks/speed.py --growth        # exponent of time in n, 500 to 4,000
     python benchmarks/speed.py --device cuda   # solves on a GPU
     python benchmarks/speed.py --float32       # how far float32 moves Z and the labels
+    python benchmarks/speed.py --memory 2500   # peak memory of a fit of so many digits, in n x n
 
 Data sets are read through ``load_dataset`` (set POLYSPAN_DATA). All times of one table are from one
 process and one run. The floor of a turn is ``4 p n^2 + 4 n^3 + 4 n^2 r`` flops (p rows left after
@@ -17,6 +18,7 @@ import argparse
 import json
 import os
 import platform
+import resource
 import sys
 import time
 import warnings
@@ -239,6 +241,27 @@ def float32():
         }
 
 
+def memory(n):
+    """Peak of the resident memory of a whole fit, less what was there before it."""
+    data = load_dataset("hdigit")
+    order = np.random.RandomState(0).permutation(len(data.labels))[:n]
+    views = [np.ascontiguousarray(X[order], dtype=np.float64) for X in data.views]
+    del data
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    model = GRMSC(10, n_neighbors=10, lam1=0.1, lam2=1.0, alpha=1e-3 * min(1, 2000 / n))
+    _, seconds = timed(model.fit, views)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
+    yield {
+        "n": n,
+        "n^2 float64 GiB": round(8 * n * n / 2**30, 3),
+        "peak GiB": round(peak / 2**30, 2),
+        "peak n^2": round(peak / (8 * n * n), 1),
+        "estimate n^2": round(model._n_square(check_views(views)), 1),
+        "turns": model.n_iter_,
+        "fit s": round(seconds, 1),
+    }
+
+
 def show(rows, title):
     """Print rows as a Markdown table as they come, then append them to the results."""
     done = []
@@ -260,11 +283,14 @@ def main():
     parser.add_argument("--work", nargs="+", choices=list(WORK), default=list(WORK))
     parser.add_argument("--growth", action="store_true")
     parser.add_argument("--float32", action="store_true")
+    parser.add_argument("--memory", type=int, metavar="N")
     parser.add_argument("--device")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     if args.device:
         show(on_device(args.device), f"Solve on {args.device}")
+    elif args.memory:
+        show(memory(args.memory), "Peak memory")
     elif args.growth:
         show(growth(), "Growth with n")
     elif args.float32:
