@@ -283,7 +283,8 @@ def largest_entry(A: Array, rows: int, tol: float, back: Callable[[Array], Array
     ``A`` is the residual in coordinates that keep the lengths of columns, ``back`` maps it to the
     original ones, which have ``rows`` rows. With b the length of its longest column the largest
     entry lies between ``b / sqrt(rows)`` and b. When both are on one side of ``tol``, b is
-    returned: the answer is the same and the map is spared.
+    returned: the answer is the same and the map is spared. ``tol=0`` always returns b, for a loop
+    that cannot stop in this turn anyway.
 
     Examples
     --------
@@ -338,6 +339,7 @@ class TopEigenvectors:
 
     def __init__(self) -> None:
         self.how = "none"
+        self._rank = 0
         self._V: Array | None = None
 
     def __call__(self, C: Array, limit: float) -> tuple[Array, Array]:
@@ -345,16 +347,16 @@ class TopEigenvectors:
         n = C.shape[0]
         found = None
         if self._V is not None and self._V.shape[0] != n:
-            self._V = None
+            self._rank, self._V = 0, None
         if n > self.SMALL:
-            if self._V is None and self._none_above(C, limit):
+            if self._rank == 0 and self._none_above(C, limit):
                 self.how = "none"
                 return C[0, :0], C[:, :0]
             if self._V is not None:
                 found = self._refine(C, limit)
         self.how = "full" if found is None else "partial"
         w, V = eigh(C, overwrite=True) if found is None else found
-        rank = int(array_namespace(w).count_nonzero(w > limit))
+        rank = self._rank = int(array_namespace(w).count_nonzero(w > limit))
         block = rank + max(20, rank // 2)  # with spare vectors, since the rank grows
         self._V = self._start(V, block) if n > self.SMALL and rank and 4 * block < n else None
         return w[w.shape[0] - rank :], V[:, V.shape[1] - rank :]

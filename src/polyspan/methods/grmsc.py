@@ -281,28 +281,33 @@ def solve_grmsc(
     # From here Z, Q and Y2 stand for U^T Z, U^T Q and U^T Y2, I for U^T, and R for R U.
     R, I = R @ U, U.T
     Z = xp.zeros_like(I) if Z is None else I @ xp.asarray(Z, dtype=I.dtype, device=device(I))
-    E, Y1, Y2, mu = xp.empty_like(R), xp.zeros_like(R), xp.zeros_like(I), mu0
+    Y1, Y2, mu = xp.zeros_like(R), xp.zeros_like(I), mu0
     lower_singular = prox.SingularThreshold()
     D = R @ (I - Z)  # X - X Z
     for _ in run:
+        E, D = D, None
+        E *= mu
+        E += Y1
         for k in rows:
-            E[k, :] = prox.columns(D[k, :] + Y1[k, :] / mu, lam1 / mu)  # eq. (13)
+            E[k, :] *= prox.column_factors(E[k, :], lam1)[None, :]  # mu E by eq. (13)
         Q = lower_singular(Z + Y2 / mu, 1 / mu)  # eq. (17)
-        Y1 -= mu * E  # the parts of eq. (24) that T_ZB contains
+        Y1 -= E  # the parts of eq. (24) that T_ZB contains
         Y2 -= mu * Q
         Z = z_step(mu, Y2 - R.T @ Y1)  # I - Z by eq. (22)
         D = R @ Z
         Z = I - Z
         Y1 += mu * D  # the rest of eq. (24)
         Y2 += mu * Z
-        mu = min(rho * mu, mu_max)
         Q -= Z
-        run.check(
-            split=largest_entry(Q, U.shape[0], run.tol, lambda A: U @ A),
-            data=max(
-                largest_entry(D[k, :] - E[k, :], X.shape[1], run.tol, to_features)
-                for k, X, to_features in zip(rows, Xs, back, strict=True)
-            ),
-        )
+        E /= -mu
+        E += D
+        split = largest_entry(Q, U.shape[0], run.tol, lambda A: U @ A)
+        decides = run.tol if split < run.tol else 0.0
+        data = [
+            largest_entry(E[k, :], X.shape[1], decides, to_features)
+            for k, X, to_features in zip(rows, Xs, back, strict=True)
+        ]
+        run.check(split=split, data=max(data))
+        mu = min(rho * mu, mu_max)
         del Q  # n x n: the next threshold needs the room
     return U @ Z

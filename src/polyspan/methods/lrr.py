@@ -150,8 +150,7 @@ def solve_lrr(
         Y1 += mu * (D - E)
         Y2 += mu * Z
         mu = min(rho * mu, mu_max)
-        run.check(
-            split=largest_entry(Z - J, U.shape[0], run.tol, lambda A: U @ A),
-            data=largest_entry(D - E, X.shape[1], run.tol, back),
-        )
+        split = largest_entry(Z - J, U.shape[0], run.tol, lambda A: U @ A)
+        decides = run.tol if split < run.tol else 0.0
+        run.check(split=split, data=largest_entry(D - E, X.shape[1], decides, back))
     return U @ Z
