@@ -41,15 +41,17 @@ def test_z_step_solves_its_equation_for_every_mu(mu):
     B = mu * G - F
     close = {"rtol": 1e-8, "atol": 1e-10 * max(1, 1 / mu)}
 
-    U, solve = linalg.factor_z_step(G, L, "samples")
+    I, d, solve = linalg.factor_z_step(G, L, "samples")
     expected = scipy.linalg.solve_sylvester(A, M, B)
-    assert_allclose(eye - U @ solve(mu, U.T @ F), expected, **close)
+    assert_allclose(eye - I.T @ solve(mu, I @ F), expected, **close)
 
-    U, solve = linalg.factor_z_step(G, L, "published")
-    assert_allclose(eye - U @ solve(mu, U.T @ F), np.linalg.solve(A + M, B), **close)
+    I, d, solve = linalg.factor_z_step(G, L, "published")
+    assert_allclose(eye - I.T @ solve(mu, I @ F), np.linalg.solve(A + M, B), **close)
 
-    U, solve = linalg.factor_z_step(G, None)
-    assert_allclose(eye - U @ solve(mu, U.T @ F), np.linalg.solve(A, B), **close)
+    assert_allclose(I @ G @ I.T, np.diag(d[:, 0] - 1), rtol=0, atol=1e-12)
+
+    I, d, solve = linalg.factor_z_step(G, None)
+    assert_allclose(eye - I.T @ solve(mu, I @ F), np.linalg.solve(A, B), **close)
 
 
 def test_order_statistics_and_kth_smallest():
@@ -114,3 +116,16 @@ def test_eigh_has_a_second_driver(monkeypatch):
     monkeypatch.setattr("array_api_compat.numpy.linalg.eigh", refuse)
     w, V = linalg.eigh(C)
     assert_allclose((V * w) @ V.T, C, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("d", [3, 20, 57])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_orthogonal_rows_keep_products_and_map_back(d, kind):
+    X = np.random.default_rng(0).normal(size=(20, d))
+    R, s2, back = linalg.orthogonal_rows(kind(X))
+    assert_allclose(R @ R.T, np.diag(s2[:, 0]), rtol=0, atol=1e-11)  # rounding
+    assert_allclose(R.T @ R, X @ X.T, rtol=0, atol=1e-11)
+    assert_allclose(back(R), X.T, rtol=0, atol=1e-11)
+    for p in (0.1, 3.0):
+        inverse = np.linalg.inv(X @ X.T + p * np.eye(20))
+        assert_allclose(R.T / (s2.T + p) @ R, inverse @ X @ X.T, rtol=0, atol=1e-11)

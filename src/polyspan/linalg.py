@@ -121,6 +121,13 @@ def column_lengths(A: Array) -> Array:
     return array_namespace(A).linalg.vector_norm(A, axis=0)
 
 
+def sum_squares(A: Array) -> float:
+    """Squared Frobenius norm."""
+    if is_numpy_array(A):
+        return float(np.einsum("ij,ij->", A, A))  # no temporary
+    return float(array_namespace(A).sum(A * A))
+
+
 def longest_column(A: Array) -> float:
     """Length of the longest column."""
     return float(array_namespace(A).max(column_lengths(A)))
@@ -199,7 +206,7 @@ def orthogonal_rows(X: Array) -> tuple[Array, Array, Callable[[Array], Array]]:
 
 def factor_z_step(
     G: Array, L: Array | None, orientation: str = "samples"
-) -> tuple[Array, Callable[[float, Array], Array]]:
+) -> tuple[Array, Array, Callable[[float, Array], Array]]:
     """Factor once what every Z step of an augmented Lagrangian solves, whatever mu is.
 
     With M = L + L^T the Z step reads ``mu (G + I) Z + Z M = mu G - F`` (orientation ``"samples"``)
@@ -222,8 +229,10 @@ def factor_z_step(
 
     Returns
     -------
-    U : (n, n) array
-        The rotation.
+    I : (n, n) array
+        ``U^T``, the identity in the coordinates of the solver.
+    d : (n, 1) array
+        Eigenvalues of G + I.
     solve : callable
         ``solve(mu, F)`` takes ``U^T F`` and returns ``U^T (I - Z)``.
 
@@ -237,8 +246,8 @@ def factor_z_step(
     >>> rng = np.random.default_rng(0)
     >>> A, L, F = rng.normal(size=(3, 6, 6))
     >>> G, L = A @ A.T, L @ L.T
-    >>> U, solve = factor_z_step(G, L, "samples")
-    >>> Z = np.eye(6) - U @ solve(0.5, U.T @ F)
+    >>> I, d, solve = factor_z_step(G, L, "samples")
+    >>> Z = np.eye(6) - I.T @ solve(0.5, I @ F)
     >>> np.allclose(0.5 * (G + np.eye(6)) @ Z + Z @ (L + L.T), 0.5 * G - F)
     True
     """
@@ -246,35 +255,37 @@ def factor_z_step(
     g, U = eigh(astype(G, "float64"))
     # Neither G nor M has negative eigenvalues but for rounding.
     d = 1 + xp.clip(g, min=0.0)[:, None]
+    # In the order of rows in memory: entrywise work on I and a transposed matrix is slow.
+    I, e = xp.asarray(astype(U.T, dtype), copy=True), astype(d, dtype)
     if L is None:
-        U, d = astype(U, dtype), astype(d, dtype)
-        return U, lambda mu, F: (mu * U.T + F) / (mu * d)
+        return I, e, lambda mu, F: (mu * I + F) / (mu * e)
     M = astype(L, "float64")
     M = M + M.T
     if orientation == "samples":
         m, V = eigh(M)
         del M
         T = astype(U.T @ V, dtype)
-        U, V, d, m = (astype(x, dtype) for x in (U, V, d, xp.clip(m, min=0.0)[None, :]))
+        del U
+        V, m = astype(V, dtype), astype(xp.clip(m, min=0.0)[None, :], dtype)
 
         def solve(mu: float, F: Array) -> Array:
             C = F @ V
             C += T * (mu + m)
-            C /= mu * d + m
+            C /= mu * e + m
             return C @ V.T
 
-        return U, solve
+        return I, e, solve
     root = 1 / xp.sqrt(d)
     K = U.T @ M
     w, V = eigh(root * (K @ U) * root.T)
-    U, V, K, w = (astype(x, dtype) for x in (U, root * V, K, xp.clip(w, min=0.0)[:, None]))
+    V, K, w = (astype(x, dtype) for x in (root * V, K, xp.clip(w, min=0.0)[:, None]))
 
     def solve_published(mu: float, F: Array) -> Array:
-        C = V.T @ (mu * U.T + K + F)
+        C = V.T @ (mu * I + K + F)
         C /= w + mu
         return V @ C
 
-    return U, solve_published
+    return I, e, solve_published
 
 
 def largest_entry(A: Array, rows: int, tol: float, back: Callable[[Array], Array]) -> float:
@@ -335,7 +346,7 @@ class TopEigenvectors:
     SMALL = 200  # up to this size a full decomposition is as fast
     ACCURACY = 1e-10
     FULL_COST = 3.0  # of a full decomposition, in units of 2 n^3 flops at the speed of GEMM
-    GROWTH = 1e4  # between top and limit in one filter: more would drown the small directions
+    GROWTH = 1e10  # between top and limit in one filter: more would drown the small directions
 
     def __init__(self) -> None:
         self.how = "none"
@@ -356,9 +367,12 @@ class TopEigenvectors:
                 found = self._refine(C, limit)
         self.how = "full" if found is None else "partial"
         w, V = eigh(C, overwrite=True) if found is None else found
-        rank = self._rank = int(array_namespace(w).count_nonzero(w > limit))
-        block = rank + max(20, rank // 2)  # with spare vectors, since the rank grows
-        self._V = self._start(V, block) if n > self.SMALL and rank and 4 * block < n else None
+        rank = int(array_namespace(w).count_nonzero(w > limit))
+        # With spare vectors: many while the rank grows, few when it has settled.
+        spare = max(40, rank) if rank > 1.05 * self._rank else max(20, rank // 5)
+        self._rank, block = rank, min(rank + spare, n // 4)
+        worth = n > self.SMALL and 0 < rank < 0.9 * block
+        self._V = self._start(V, block) if worth else None
         return w[w.shape[0] - rank :], V[:, V.shape[1] - rank :]
 
     def _start(self, V: Array, block: int) -> Array:

@@ -4,7 +4,7 @@ from typing import Any
 
 from array_api_compat import array_namespace, device
 
-from polyspan.linalg import TopEigenvectors, column_lengths
+from polyspan.linalg import TopEigenvectors, column_lengths, sum_squares
 
 Array = Any
 
@@ -122,14 +122,14 @@ class SingularThreshold:
         xp = array_namespace(A)
         dtype = A.dtype
         self.rank = 0
-        if float(xp.sum(A * A)) <= t * t:  # |A|_2 <= |A|_F
+        if sum_squares(A) <= t * t:  # |A|_2 <= |A|_F
             return xp.zeros_like(A)
         if t == 0.0:
             self.rank = A.shape[1]
             return xp.asarray(A, copy=True)
         A = xp.astype(A, xp.float64, copy=False)
         C = A.T @ A
-        if float(xp.sum(C * C)) <= t**4:  # |A|_2^2 = |C|_2 <= |C|_F
+        if sum_squares(C) <= t**4:  # |A|_2^2 = |C|_2 <= |C|_F
             return xp.zeros_like(A, dtype=dtype)
         w, V = self._top(C, t * t)
         self.rank = w.shape[0]

@@ -27,7 +27,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from polyspan import prox
-from polyspan.base import COMMON, MultiViewClusterer
+from polyspan.base import COMMON, About, MultiViewClusterer
 from polyspan.linalg import Array, factor_z_step, largest_entry, orthogonal_rows, to_numpy
 from polyspan.params import device_name, real
 from polyspan.run import Run
@@ -35,7 +35,7 @@ from polyspan.views import Views
 
 
 class CSMSC(MultiViewClusterer):
-    """Consistent and specific multi-view subspace clustering.
+    """Consistent and specific multi-view subspace clustering: what views share, what each has.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ class CSMSC(MultiViewClusterer):
         Weights of the common and of the specific representations against the errors.
     rho, mu0, mu_max : float, default=1.9, 1e-4 and 1e6
         Growth, start and limit of the penalty mu. The growth matters: when mu grows slowly the loop
-        reaches the optimum, where with small weights every D_v is nearly the identity, and no
-        cluster is seen.
+        comes near the optimum, which on 3-Sources shows no clusters (NMI .08 with rho=1.1, .75
+        with 1.9). The default was chosen on that data set, with its labels.
     tol : float, default=1e-6
         Stop when all entries of ``X_v - X_v (C + D_v) - E_v`` and ``C - J`` are smaller.
     max_iter : int, default=100
@@ -74,6 +74,12 @@ class CSMSC(MultiViewClusterer):
     (60,)
     """
 
+    _about = About(
+        paper="Luo et al., AAAI 2018, doi:10.1609/aaai.v32i1.11617",
+        objective="min sum_v |X_v - X_v (C + D_v)|_{2,1} + lam_c |C|_* + lam_d sum_v |D_v|_F^2",
+        needs="lam_c, lam_d; rho not near 1",
+        cost="O(n^3) per turn, about 25 turns",
+    )
     _checks = COMMON | {
         "lam_c": real(0, open_low=True),
         "lam_d": real(0, open_low=True),
@@ -161,9 +167,9 @@ def solve_csmsc(
     R, s2 = xp.concat(Rs), xp.concat(squares)
     ends = np.cumsum([part.shape[0] for part in Rs])
     rows = [slice(int(b - part.shape[0]), int(b)) for b, part in zip(ends, Rs, strict=True)]
-    U, c_step = factor_z_step(R.T @ R, None)
-    # As in LRR: B stands for U^T (I - C), J and Y2 for U^T J and U^T Y2, I for U^T, Q for R U.
-    Q, I = R @ U, U.T
+    I, _, c_step = factor_z_step(R.T @ R, None)
+    # As in LRR: B stands for U^T (I - C), J and Y2 for U^T J and U^T Y2, I is U^T, Q is R U.
+    Q = R @ I.T
     E, Y1, XD = xp.zeros_like(R), xp.zeros_like(R), xp.zeros_like(R)
     B, Y2, mu = I + 0.0, xp.zeros_like(I), mu0
     lower_singular = prox.SingularThreshold()
@@ -182,10 +188,10 @@ def solve_csmsc(
         Y2 = Y2 + mu * split
         mu = min(rho * mu, mu_max)
         run.check(
-            split=largest_entry(split, U.shape[0], run.tol, lambda A: U @ A),
+            split=largest_entry(split, I.shape[0], run.tol, lambda A: I.T @ A),
             data=max(
                 largest_entry(gap[k, :], X.shape[1], run.tol, to_features)
                 for k, X, to_features in zip(rows, Xs, back, strict=True)
             ),
         )
-    return U @ (I - B), [R[k, :].T @ F[k, :] for k in rows]
+    return I.T @ (I - B), [R[k, :].T @ F[k, :] for k in rows]

@@ -22,7 +22,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from polyspan import prox
-from polyspan.base import COMMON, MultiViewClusterer
+from polyspan.base import COMMON, About, MultiViewClusterer
 from polyspan.linalg import Array, factor_z_step, largest_entry, reduce_rows
 from polyspan.params import device_name, real
 from polyspan.run import Run
@@ -63,6 +63,12 @@ class LRR(MultiViewClusterer):
     (60,)
     """
 
+    _about = About(
+        paper="Liu et al., TPAMI 2013, arXiv:1010.2955",
+        objective="min |Z|_* + lam |X - X Z|_{2,1}",
+        needs="lam; one view",
+        cost="O(n^3) per turn, about 170 turns",
+    )
     _single_view = True
     _checks = COMMON | {
         "lam": real(0, open_low=True),
@@ -134,10 +140,10 @@ def solve_lrr(
     run = Run("LRR", 500, 1e-6) if run is None else run
     R, back = reduce_rows(X)
     xp = array_namespace(R)
-    U, z_step = factor_z_step(R.T @ R, None)
-    # From here C stands for U^T (I - Z), I for U^T, J and Y2 for U^T J and U^T Y2, R for R U: see
+    I, _, z_step = factor_z_step(R.T @ R, None)
+    # From here C stands for U^T (I - Z), I is U^T, J and Y2 for U^T J and U^T Y2, R for R U: see
     # `factor_z_step`. Nothing but rounding changes.
-    R, I = R @ U, U.T
+    R = R @ I.T
     E, Y1, C, Y2, mu = xp.zeros_like(R), xp.zeros_like(R), I + 0.0, xp.zeros_like(I), mu0
     lower_singular = prox.SingularThreshold()
     for _ in run:
@@ -150,7 +156,7 @@ def solve_lrr(
         Y1 += mu * (D - E)
         Y2 += mu * Z
         mu = min(rho * mu, mu_max)
-        split = largest_entry(Z - J, U.shape[0], run.tol, lambda A: U @ A)
+        split = largest_entry(Z - J, I.shape[0], run.tol, lambda A: I.T @ A)
         decides = run.tol if split < run.tol else 0.0
         run.check(split=split, data=largest_entry(D - E, X.shape[1], decides, back))
-    return U @ Z
+    return I.T @ Z
