@@ -393,6 +393,15 @@ WRONG = {
     "sigma": [0.0, "1", None, [], [1.0, -1.0], [1.0, "1"]],
     "beta1": [-0.1, 1.1, None, np.nan],
     "lam3": [-1.0, "1", np.inf],
+    "gamma": [0.0, "1", None, np.nan],
+    "lam_c": [0.0, -1.0, None, np.nan],
+    "lam_d": [0.0, -1.0, None, np.nan],
+    "lam_s": [0.0, "1", np.inf],
+    "lam_v": [-1.0, "1", np.inf],
+    "n_projected": [0, 2.5, "all"],
+    "n_rounds": [0, 2.5, None],
+    "max_inner": [0, 2.5, None],
+    "labels_from": ["F", None, 0],
     "estimator": ["lrr", LRR, 3],
 }
 CASES = [

@@ -274,3 +274,15 @@ def test_rank_step_with_as_many_components_as_samples():
     F, factor, low = graphs.rank_step(np.eye(4), np.ones((4, 4)))
     assert (factor, low) == (1.0, 0.0)
     assert F.shape == (4, 4)
+
+
+def test_normalized_weights_have_largest_eigenvalue_one():
+    W = np.random.default_rng(0).uniform(size=(9, 9))
+    W = W + W.T
+    W[4, :] = W[:, 4] = 0  # without weights: stays so
+    N = graphs.normalized(W)
+    degrees = W.sum(axis=1)
+    np.testing.assert_allclose(N @ np.sqrt(degrees), np.sqrt(degrees), rtol=0, atol=1e-14)
+    assert N[0, 1] == pytest.approx(W[0, 1] / np.sqrt(degrees[0] * degrees[1]), abs=1e-15)
+    assert not N[4].any()
+    assert np.linalg.eigvalsh(N)[-1] == pytest.approx(1, abs=1e-14)

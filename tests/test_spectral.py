@@ -155,3 +155,11 @@ def test_weak_links_are_left_to_spectral_clustering():
     with pytest.warns(ConvergenceWarning, match="has 1 connected components instead of"):
         labels = component_clustering(W, 3, random_state=0)
     assert adjusted_rand_score(truth, labels) == 1
+
+
+def test_rows_are_clustered_by_direction():
+    directions = np.eye(3)[np.repeat([0, 1, 2], 10)]
+    lengths = np.random.default_rng(0).uniform(0.01, 100, size=(30, 1))
+    labels = spectral.cluster_rows(strict.asarray(lengths * directions), 3, random_state=0)
+    assert adjusted_rand_score(labels, np.repeat([0, 1, 2], 10)) == 1
+    assert np.array_equal(spectral.unit_rows(np.zeros((2, 3))), np.zeros((2, 3)))

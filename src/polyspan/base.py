@@ -1,6 +1,6 @@
 """The common shape of all methods: views -> representation -> affinity -> labels."""
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -36,14 +36,24 @@ COMMON: dict[str, Check] = {
 }
 
 
+class About(NamedTuple):
+    """What the table of methods says of a method; plain text, mathematics in ASCII."""
+
+    paper: str  # short citation with the year; arXiv:... or doi:... at its end becomes a link
+    objective: str
+    needs: str  # parameters and preprocessing that a user must think about
+    cost: str
+
+
 class MultiViewClusterer(ClusterMixin, BaseEstimator):
     """Base of all methods; a subclass lists its parameters and says how it finds Z.
 
-    A subclass has ``_checks``, a dictionary from parameter to check (see `polyspan.params`), and
-    ``_solve(views, Xs)``, which gets the checked and the scaled views and returns the
-    representation Z. Its constructor only stores.
+    A subclass has ``_about``, its row in the table of methods, ``_checks``, a dictionary from
+    parameter to check (see `polyspan.params`), and ``_solve(views, Xs)``, which gets the checked
+    and the scaled views and returns the representation Z. Its constructor only stores.
     """
 
+    _about: ClassVar[About]
     _checks: ClassVar[dict[str, Check]] = {}
     _single_view: ClassVar[bool] = False
     device: str | None = None  # a parameter of the methods whose solver can run elsewhere

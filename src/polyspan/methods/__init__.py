@@ -6,13 +6,17 @@ from polyspan.methods.best_single_view import BestSingleView
 from polyspan.methods.coregspectral import CoRegSpectral
 from polyspan.methods.cotrainspectral import CoTrainSpectral
 from polyspan.methods.csmsc import CSMSC
+from polyspan.methods.dimsc import DiMSC
 from polyspan.methods.gmc import GMC
 from polyspan.methods.grmsc import GRMSC
 from polyspan.methods.lmsc import LMSC
 from polyspan.methods.lrr import LRR
+from polyspan.methods.ltmsc import LTMSC
 from polyspan.methods.mcgc import MCGC
 from polyspan.methods.mlrssc import MLRSSC
+from polyspan.methods.mvsc import MVSC
 from polyspan.methods.rmsc import RMSC
+from polyspan.methods.ssc import SSC
 from polyspan.methods.tsvdmsc import TSVDMSC
 
 METHODS = {
@@ -30,6 +34,10 @@ METHODS = {
         CoTrainSpectral,
         CSMSC,
         TSVDMSC,
+        LTMSC,
+        SSC,
+        DiMSC,
+        MVSC,
         BestSingleView,
         ConcatKMeans,
         ConcatSpectral,

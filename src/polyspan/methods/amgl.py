@@ -22,7 +22,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from polyspan import graphs
-from polyspan.base import COMMON, MultiViewClusterer
+from polyspan.base import COMMON, About, MultiViewClusterer
 from polyspan.linalg import lowest_eigenpairs
 from polyspan.params import integer
 from polyspan.run import Run
@@ -79,6 +79,12 @@ class AMGL(MultiViewClusterer):
     (60,)
     """
 
+    _about = About(
+        paper="Nie et al., IJCAI 2016",
+        objective="min sum_v sqrt(tr(F^T L_v F)), F^T F = I",
+        needs="no weights; unit samples",
+        cost="O(n^3) per turn, about 10 turns",
+    )
     _checks = {name: check for name, check in COMMON.items() if name not in ("affinity", "n_kept")}
     _checks |= {"n_neighbors": integer(1, none="min(5, n - 1)")}
 

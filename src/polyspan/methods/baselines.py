@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sklearn.cluster import KMeans, SpectralClustering
 from sklearn.neighbors import kneighbors_graph
 
-from polyspan.base import COMMON, MultiViewClusterer
+from polyspan.base import COMMON, About, MultiViewClusterer
 from polyspan.linalg import to_numpy
 from polyspan.params import Check, integer
 from polyspan.spectral import quiet_kmeans
@@ -66,6 +66,12 @@ class ConcatKMeans(MultiViewClusterer):
     (60,)
     """
 
+    _about = About(
+        paper="baseline",
+        objective="min sum_i |x_i - mu_i|^2, mu_i the centre nearest to x_i",
+        needs="scale",
+        cost="O(n d c) per turn",
+    )
     _checks: ClassVar[dict[str, Check]] = _SHARED
 
     def __init__(
@@ -126,6 +132,12 @@ class ConcatSpectral(MultiViewClusterer):
     (60,)
     """
 
+    _about = About(
+        paper="baseline",
+        objective="normalised cut of the k-NN graph of all features side by side",
+        needs="n_neighbors",
+        cost="O(n^2 d) once, sparse eigenvectors",
+    )
     _checks: ClassVar[dict[str, Check]] = _SHARED | {
         "n_neighbors": integer(1, none="min(10, n - 1)")
     }

@@ -9,7 +9,7 @@ from array_api_compat import array_namespace
 from sklearn.base import clone
 from sklearn.metrics import normalized_mutual_info_score
 
-from polyspan.base import MultiViewClusterer
+from polyspan.base import About, MultiViewClusterer
 from polyspan.methods.lrr import LRR
 from polyspan.params import Check, clusterer, flag, integer, seed
 from polyspan.spectral import spectral_clustering
@@ -62,6 +62,12 @@ class BestSingleView(MultiViewClusterer):
     (True, 'agreement')
     """
 
+    _about = About(
+        paper="LRR_BSV of many papers",
+        objective="that of its estimator, view by view",
+        needs="a single-view estimator; oracle=True needs the labels",
+        cost="its estimator's, m times",
+    )
     _checks: ClassVar[dict[str, Check]] = {
         "estimator": clusterer,
         "n_clusters": integer(1, none="that of the estimator"),

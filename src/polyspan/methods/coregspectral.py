@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from array_api_compat import array_namespace
 
-from polyspan.base import COMMON, MultiViewClusterer
+from polyspan.base import COMMON, About, MultiViewClusterer
 from polyspan.graphs import median_kernel, normalized
 from polyspan.linalg import Array, lowest_eigenpairs
 from polyspan.params import Check, one_of, real
@@ -36,7 +36,7 @@ from polyspan.views import Views, scale_views
 
 
 class CoRegSpectral(MultiViewClusterer):
-    """Co-regularised multi-view spectral clustering.
+    """Co-regularised multi-view spectral clustering: embeddings of the views drawn together.
 
     Parameters
     ----------
@@ -73,6 +73,12 @@ class CoRegSpectral(MultiViewClusterer):
     (60,)
     """
 
+    _about = About(
+        paper="Kumar et al., NIPS 2011",
+        objective="max sum_v tr(U_v^T L_v U_v) + lam sum_{v<w} tr(U_v U_v^T U_w U_w^T)",
+        needs="lam, variant",
+        cost="O(m n^3) per turn, about 5 turns",
+    )
     _checks: ClassVar[dict[str, Check]] = {
         name: check for name, check in COMMON.items() if name not in ("affinity", "n_kept")
     } | {"variant": one_of("pairwise", "centroid"), "lam": real(0, open_low=True)}

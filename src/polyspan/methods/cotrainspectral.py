@@ -25,7 +25,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from array_api_compat import array_namespace
 
-from polyspan.base import COMMON, MultiViewClusterer
+from polyspan.base import COMMON, About, MultiViewClusterer
 from polyspan.graphs import median_kernel, normalized
 from polyspan.linalg import Array, lowest_eigenpairs
 from polyspan.params import Check, integer
@@ -34,7 +34,7 @@ from polyspan.views import Views, scale_views
 
 
 class CoTrainSpectral(MultiViewClusterer):
-    """Co-training of spectral clusterings.
+    """Co-training of spectral clusterings: every view learns from the embeddings of the others.
 
     Parameters
     ----------
@@ -66,6 +66,12 @@ class CoTrainSpectral(MultiViewClusterer):
     (60,)
     """
 
+    _about = About(
+        paper="Kumar and Daume, ICML 2011",
+        objective="none: U_v is top eigenvectors of sym((sum_{w != v} U_w U_w^T) K_v), in rounds",
+        needs="n_rounds, n_projected",
+        cost="O(m n^3) per round, 5 rounds",
+    )
     _checks: ClassVar[dict[str, Check]] = {
         name: COMMON[name] for name in ("n_clusters", "scale", "n_init", "random_state")
     } | {"n_projected": integer(1, none="1.5 n_clusters"), "n_rounds": integer(1)}

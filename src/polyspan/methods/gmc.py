@@ -30,7 +30,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from polyspan import graphs, prox
-from polyspan.base import COMMON, MultiViewClusterer
+from polyspan.base import COMMON, About, MultiViewClusterer
 from polyspan.linalg import Array, lowest_eigenpairs, to_numpy
 from polyspan.params import integer, one_of, real
 from polyspan.run import Run
@@ -93,6 +93,12 @@ class GMC(MultiViewClusterer):
     (60,)
     """
 
+    _about = About(
+        paper="Wang et al., TKDE 2020, doi:10.1109/TKDE.2019.2903810",
+        objective="min sum_v <D_v, S_v> + alpha |S_v|^2 + w_v |U - S_v|^2 + 2 lam tr(F^T L_U F)",
+        needs="n_neighbors; lam tunes itself; z-scored samples",
+        cost="O(n^3 + m n^2) per turn, up to 20 turns",
+    )
     _checks = {name: check for name, check in COMMON.items() if name not in ("affinity", "n_kept")}
     _checks |= {
         "n_neighbors": integer(1, none="min(15, n - 1)"),

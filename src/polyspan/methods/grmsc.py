@@ -34,15 +34,22 @@ from array_api_compat import array_namespace, device, is_numpy_array
 from sklearn.utils import check_random_state
 
 from polyspan import graphs, prox
-from polyspan.base import COMMON, MultiViewClusterer
-from polyspan.linalg import Array, factor_z_step, largest_entry, reduce_rows
+from polyspan.base import COMMON, About, MultiViewClusterer
+from polyspan.linalg import (
+    Array,
+    factor_z_step,
+    largest_entry,
+    longest_column,
+    reduce_rows,
+    sum_squares,
+)
 from polyspan.params import device_name, integer, one_of, real
 from polyspan.run import Run
 from polyspan.views import SCALES, Views
 
 
 class GRMSC(MultiViewClusterer):
-    """Consistent and complementary graph-regularised multi-view subspace clustering.
+    """One low-rank representation of all views, tied by what their graphs share and what each adds.
 
     Parameters
     ----------
@@ -120,6 +127,12 @@ class GRMSC(MultiViewClusterer):
     (60,)
     """
 
+    _about = About(
+        paper="Zheng et al. 2020, arXiv:2004.03106",
+        objective="min |Z|_* + lam1 sum_k |X_k - X_k Z|_{2,1} + lam2 sum_k Tr(Z L_k Z^T)",
+        needs="n_neighbors, lam1 and lam2 together; alpha like 1/n for many samples",
+        cost="O(n^3) per turn, about 30 turns",
+    )
     _checks = COMMON | {
         "n_neighbors": integer(1, none="min(30, n - 1)"),
         "lam1": real(0, open_low=True),
@@ -277,14 +290,27 @@ def solve_grmsc(
     R = xp.concat(Rs)
     ends = np.cumsum([part.shape[0] for part in Rs])
     rows = [slice(int(b - part.shape[0]), int(b)) for b, part in zip(ends, Rs, strict=True)]
-    U, z_step = factor_z_step(R.T @ R, L() if callable(L) else L, orientation)
-    # From here Z, Q and Y2 stand for U^T Z, U^T Q and U^T Y2, I for U^T, and R for R U.
-    R, I = R @ U, U.T
-    Z = xp.zeros_like(I) if Z is None else I @ xp.asarray(Z, dtype=I.dtype, device=device(I))
-    Y1, Y2, mu = xp.zeros_like(R), xp.zeros_like(I), mu0
+    I, d, z_step = factor_z_step(R.T @ R, L() if callable(L) else L, orientation)
+    # From here Z, Q and Y2 stand for U^T Z, U^T Q and U^T Y2, I is U^T, and R stands for R U.
+    R = R @ I.T
+    C = I + 0.0 if Z is None else I - I @ xp.asarray(Z, dtype=I.dtype, device=device(I))
+    turns, mu, weights = iter(run), mu0, xp.sqrt(d - 1)  # |R x| = |weights * x|
+    # As long as E = 0 and Q = 0, Y1 = R S and Y2 = m I - S, with S the sum of all mu (I - Z) and m
+    # that of all mu: no view is touched. T_E and Z + Y2/mu prove it, by their lengths.
+    S, m = xp.zeros_like(I), 0.0
+    while (
+        longest_column(weights * (mu * C + S)) <= lam1
+        and sum_squares((mu + m) * I - mu * C - S) <= 1
+        and next(turns, None)
+    ):
+        C = z_step(mu, m * I - d * S)
+        S += mu * C
+        m, mu = m + mu, min(rho * mu, mu_max)
+        run.check(split=longest_column(I - C), data=longest_column(weights * C))
     lower_singular = prox.SingularThreshold()
-    D = R @ (I - Z)  # X - X Z
-    for _ in run:
+    Y1, Y2, D, Z = R @ S, m * I - S, R @ C, I - C  # D = X - X Z
+    del S, C
+    for _ in turns:
         E, D = D, None
         E *= mu
         E += Y1
@@ -301,7 +327,7 @@ def solve_grmsc(
         Q -= Z
         E /= -mu
         E += D
-        split = largest_entry(Q, U.shape[0], run.tol, lambda A: U @ A)
+        split = largest_entry(Q, I.shape[0], run.tol, lambda A: I.T @ A)
         decides = run.tol if split < run.tol else 0.0
         data = [
             largest_entry(E[k, :], X.shape[1], decides, to_features)
@@ -310,4 +336,4 @@ def solve_grmsc(
         run.check(split=split, data=max(data))
         mu = min(rho * mu, mu_max)
         del Q  # n x n: the next threshold needs the room
-    return U @ Z
+    return I.T @ Z

@@ -36,7 +36,7 @@ from array_api_compat import array_namespace, device
 from sklearn.utils import check_random_state
 
 from polyspan import prox
-from polyspan.base import COMMON, MultiViewClusterer
+from polyspan.base import COMMON, About, MultiViewClusterer
 from polyspan.linalg import Array, largest_entry, longest_column, reduce_rows
 from polyspan.params import flag, integer, real
 from polyspan.run import Run
@@ -44,7 +44,7 @@ from polyspan.views import Views
 
 
 class LMSC(MultiViewClusterer):
-    """Latent multi-view subspace clustering.
+    """Latent multi-view subspace clustering: low-rank representation of what the views share.
 
     Parameters
     ----------
@@ -89,6 +89,12 @@ class LMSC(MultiViewClusterer):
     (60,)
     """
 
+    _about = About(
+        paper="Zhang et al., CVPR 2017",
+        objective="min |[E_h; E_r]|_{2,1} + lam |Z|_*, M = P H + E_h, H = H Z + E_r, P^T P = I",
+        needs="lam, latent_dim; a random start; as_released for published figures",
+        cost="O(n^3) per turn, about 80 turns",
+    )
     _checks = COMMON | {
         "lam": real(0, open_low=True),
         "latent_dim": integer(1),

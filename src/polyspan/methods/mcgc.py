@@ -30,7 +30,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from polyspan import graphs, prox
-from polyspan.base import COMMON, MultiViewClusterer
+from polyspan.base import COMMON, About, MultiViewClusterer
 from polyspan.linalg import Array, lowest_eigenpairs, to_numpy
 from polyspan.params import integer, real
 from polyspan.run import Run
@@ -92,6 +92,12 @@ class MCGC(MultiViewClusterer):
     (60,)
     """
 
+    _about = About(
+        paper="Zhan et al., TIP 2019, doi:10.1109/TIP.2018.2877335",
+        objective="max sum_v tr(U_v^T (W_v + beta S) U_v) - |S|_F^2 / 2 - gamma tr(H^T L_S H)",
+        needs="n_neighbors, beta; gamma tunes itself",
+        cost="O(m n^3) per turn, up to 5 turns",
+    )
     _checks = {name: check for name, check in COMMON.items() if name not in ("affinity", "n_kept")}
     _checks |= {
         "n_neighbors": integer(1, none="min(15, n - 1)"),

@@ -32,7 +32,7 @@ import numpy as np
 from array_api_compat import array_namespace, device
 
 from polyspan import prox
-from polyspan.base import COMMON, MultiViewClusterer
+from polyspan.base import COMMON, About, MultiViewClusterer
 from polyspan.graphs import median_kernel
 from polyspan.linalg import Array, eigh, gram
 from polyspan.params import one_of, real
@@ -47,7 +47,7 @@ def _sigma(value: Any) -> str | None:
 
 
 class MLRSSC(MultiViewClusterer):
-    """Multi-view low-rank sparse subspace clustering.
+    """Multi-view low-rank sparse subspace clustering: one representation per view, all alike.
 
     Parameters
     ----------
@@ -101,6 +101,12 @@ class MLRSSC(MultiViewClusterer):
     (60,)
     """
 
+    _about = About(
+        paper="Brbic and Kopriva, Pattern Recognition 2018, arXiv:1708.08732",
+        objective="min sum_v lam/2 |X_v - X_v C_v|_F^2 + beta1 |C_v|_* + beta2 |C_v|_1 + lam3 R(C)",
+        needs="beta1, lam3 and mu0; lam=1 if scale=None; kernel",
+        cost="O(m n^3) per turn, about 25 turns",
+    )
     _checks = COMMON | {
         "variant": one_of("pairwise", "centroid"),
         "kernel": one_of("linear", "gaussian"),

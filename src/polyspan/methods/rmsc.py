@@ -27,7 +27,7 @@ import numpy as np
 from array_api_compat import array_namespace, device
 
 from polyspan import prox
-from polyspan.base import COMMON, MultiViewClusterer
+from polyspan.base import COMMON, About, MultiViewClusterer
 from polyspan.graphs import median_kernel
 from polyspan.linalg import Array, astype
 from polyspan.params import Check, real
@@ -39,7 +39,7 @@ TELEPORT = 1e-8  # share of uniform jumps, which makes the stationary distributi
 
 
 class RMSC(MultiViewClusterer):
-    """Robust multi-view spectral clustering.
+    """Robust multi-view spectral clustering: the low-rank random walk that all views share.
 
     Parameters
     ----------
@@ -80,6 +80,12 @@ class RMSC(MultiViewClusterer):
     (60,)
     """
 
+    _about = About(
+        paper="Xia et al., AAAI 2014",
+        objective="min |P|_* + lam sum_v |T_v - P|_1, P >= 0, P 1 = 1",
+        needs="lam; unit samples, though papers ran it on raw ones",
+        cost="O(n^3) per turn, about 30 turns",
+    )
     _checks: ClassVar[dict[str, Check]] = {
         name: check for name, check in COMMON.items() if name not in ("affinity", "n_kept")
     } | {

@@ -30,7 +30,7 @@ import numpy as np
 from array_api_compat import array_namespace, device
 
 from polyspan import prox
-from polyspan.base import COMMON, MultiViewClusterer
+from polyspan.base import COMMON, About, MultiViewClusterer
 from polyspan.linalg import Array, largest_entry, orthogonal_rows
 from polyspan.params import device_name, flag, real
 from polyspan.run import Run
@@ -73,6 +73,12 @@ class TSVDMSC(MultiViewClusterer):
     (60,)
     """
 
+    _about = About(
+        paper="Xie et al., IJCV 2018, arXiv:1610.07126",
+        objective="min |Z|_TNN + lam |[E_1; ...; E_m]|_{2,1}, E_v = X_v - X_v Z_v",
+        needs="lam; as_released for the authors' figures",
+        cost="O(n^2 (p + m^2)) per turn, about 30 turns",
+    )
     _checks = COMMON | {
         "lam": real(0, open_low=True),
         "as_released": flag,
@@ -147,7 +153,7 @@ def tensor_singular(T: Array, t: float) -> Array:
     """
     xp = array_namespace(T)
     # T is real, so that the other half of the slices is the complex conjugate of this one.
-    A = xp.permute_dims(xp.fft.rfft(T, axis=2), (2, 0, 1))
+    A = xp.permute_dims(xp.fft.rfft(T, axis=1), (1, 0, 2))
     w, U = xp.linalg.eigh(A @ xp.conj(xp.matrix_transpose(A)))  # m x m each
     s = xp.sqrt(xp.clip(w, min=xp.finfo(w.dtype).smallest_normal))
     factors = xp.astype(xp.clip(1 - t / s, min=0.0), U.dtype)

@@ -1,0 +1,190 @@
+"""SSC: sparse subspace clustering, one view.
+
+Objective, with samples in the columns of X (d x n)::
+
+    min |C|_1 + lam/2 |X - X C|_F^2   s.t.  diag C = 0
+    lam = alpha / min_i max_{j != i} |x_i^T x_j|
+
+With alpha > 1 no column of C is zero. ADMM splits off A = C, with zero diagonal in C only, and
+repeats::
+
+    A  = (lam X^T X + rho I)^-1 (lam X^T X + rho C - Y)
+    C  = A + Y/rho, entries shrunk by 1/rho, zero diagonal
+    Y += rho (A - C)
+
+The penalty rho starts at alpha; in the paper it stays there. Here, every tenth of the first 200
+turns, it moves to where both residuals, relative to C and Y, are of one size (residual balancing),
+which saves most of the turns.
+
+Then every column of C is divided by its largest entry, and ``|C| + |C|^T`` is the affinity. Not
+here: the paper's terms for sparse outlying entries and for affine subspaces.
+
+Reference: E. Elhamifar, R. Vidal, "Sparse subspace clustering: algorithm, theory, and
+applications", IEEE TPAMI 35(11), 2013.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace, device
+
+from polyspan import prox
+from polyspan.base import COMMON, About, MultiViewClusterer
+from polyspan.linalg import Array, gram, orthogonal_rows
+from polyspan.params import device_name, real
+from polyspan.run import Run
+from polyspan.views import Views
+
+
+class SSC(MultiViewClusterer):
+    """Sparse subspace clustering of a single view.
+
+    For several views wrap it: ``BestSingleView(SSC(...))``.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    alpha : float, default=20.0
+        Weight of the data, relative to the least at which no sample stays alone (1); the paper
+        has 20 on motions and 800 on faces.
+    tol : float, default=2e-4
+        Stop when all entries of ``A - C`` and of the change of C are smaller.
+    max_iter : int, default=2000
+        Most turns.
+    affinity, n_kept, scale, n_init, views, device, random_state, verbose
+        As in `GRMSC`.
+
+    Attributes
+    ----------
+    labels_, affinity_matrix_, n_iter_
+        As in `GRMSC`.
+    representation_ : (n, n) array
+        C, every column divided by its largest absolute entry.
+    history_ : dict
+        Per turn: ``split``, the largest entry of ``A - C``, and ``change``, that of the change
+        of C.
+
+    Examples
+    --------
+    >>> from polyspan import SSC
+    >>> from polyspan.datasets import make_subspaces
+    >>> data = make_subspaces(n_samples=60, n_clusters=3, n_views=1, random_state=0)
+    >>> SSC(n_clusters=3, random_state=0).fit_predict(data.views[0]).shape
+    (60,)
+    """
+
+    _about = About(
+        paper="Elhamifar and Vidal, TPAMI 2013, arXiv:1203.1005",
+        objective="min |C|_1 + lam/2 |X - X C|_F^2, diag C = 0",
+        needs="alpha, which sets lam; one view",
+        cost="O(n^3) per turn, about 300 turns",
+    )
+    _single_view = True
+    _checks = COMMON | {
+        "alpha": real(0, open_low=True),
+        "device": device_name,
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        alpha: float = 20.0,
+        affinity: str = "dense",
+        n_kept: int = 10,
+        scale: str | None = "unit",
+        max_iter: int = 2000,
+        tol: float = 2e-4,
+        n_init: int = 20,
+        views: Sequence[Any] | None = None,
+        device: str | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.alpha = alpha
+        self.affinity = affinity
+        self.n_kept = n_kept
+        self.scale = scale
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_init = n_init
+        self.views = views
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _solve(self, views: Views, Xs: list[Array]) -> Array:
+        run = self._run()
+        lam = self.alpha / smallest_maximum(gram(Xs[0]))
+        C = solve_ssc(Xs[0], lam=lam, rho=self.alpha, run=run)
+        self.n_iter_ = run.n_iter
+        xp = array_namespace(C)
+        largest = xp.max(xp.abs(C), axis=0, keepdims=True)
+        return C / xp.where(largest > 0, largest, xp.ones_like(largest))
+
+
+def smallest_maximum(G: Array) -> float:
+    """Smallest over the samples of the largest inner product with another, given all of them.
+
+    Samples that are orthogonal to all others do not count; 1 when there are only such.
+
+    Examples
+    --------
+    >>> smallest_maximum(np.array([[1.0, 0.5, 0.0], [0.5, 1.0, -0.2], [0.0, -0.2, 1.0]]))
+    0.2
+    """
+    xp = array_namespace(G)
+    G = xp.abs(G)
+    largest = xp.max(xp.where(_eye(G), xp.zeros_like(G), G), axis=1)
+    largest = largest[largest > 1e-8 * float(xp.max(G))]
+    return float(xp.min(largest)) if largest.shape[0] else 1.0
+
+
+def _eye(G: Array) -> Array:
+    xp = array_namespace(G)
+    return xp.eye(G.shape[0], dtype=xp.bool, device=device(G))
+
+
+def solve_ssc(X: Array, *, lam: float, rho: float, run: Run | None = None) -> Array:
+    """Sparse representation C of one view, samples in the rows of X; rho is the first penalty.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(9, 4))
+    >>> C = solve_ssc(X, lam=1e4, rho=10.0)
+    >>> np.allclose(X.T @ C, X.T, atol=0.01), bool(np.all(np.diag(C) == 0))
+    (True, True)
+    """
+    run = Run("SSC", 2000, 2e-4) if run is None else run
+    R, s2, _ = orthogonal_rows(X)
+    xp = array_namespace(R)
+
+    def factor(rho: float) -> Array:
+        return R.T @ (lam / (lam * s2 + rho) * R)  # (lam X^T X + rho I)^-1 lam X^T X
+
+    K = factor(rho)
+    diagonal = _eye(K)
+    C = Y = xp.zeros_like(K)
+    for turn in run:
+        B = C - Y / rho
+        A = B + K - K @ B
+        before = C
+        C = prox.soft(A + Y / rho, 1 / rho)
+        C = xp.where(diagonal, xp.zeros_like(C), C)
+        split, change = A - C, C - before
+        Y = Y + rho * split
+        run.check(split=float(xp.max(xp.abs(split))), change=float(xp.max(xp.abs(change))))
+        if turn % 10 == 0 and turn <= 200:
+            ratio = _length(split) * _length(Y) / max(rho * _length(change) * _length(C), 1e-300)
+            step = min(max(ratio**0.5, 0.1), 10.0)
+            if not 2 / 3 < step < 3 / 2:
+                rho *= step
+                K = factor(rho)
+    return C
+
+
+def _length(A: Array) -> float:
+    return float(array_namespace(A).linalg.vector_norm(A))
