@@ -5,10 +5,10 @@ EXTRAS ?= test
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test lint reference figure clean
+.PHONY: help demo test lint reference figure methods bench-methods smoke clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.installed-plot ## cluster bundled digits, print scores, draw polyspan-demo.png
 	$(BIN)/polyspan demo
@@ -26,6 +26,17 @@ reference: $(VENV)/.installed-plot ## the table of results in the README (needs 
 
 figure: $(VENV)/.installed-plot ## the picture in the README
 	$(BIN)/polyspan demo --force --out docs/images/demo.png
+
+methods: $(VENV)/.installed-plot ## the tables of methods: docs/methods.md and the block in the README
+	$(BIN)/python docs/make_methods.py
+
+bench-methods: $(VENV)/.installed-plot ## benchmarks/METHODS.md: every method beside its reference figures (needs the data, minutes)
+	$(BIN)/python benchmarks/methods.py
+
+smoke: $(VENV)/.installed-$(EXTRAS) ## a small benchmark into a temporary store, and its report (seconds)
+	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && code=0 && \
+	{ $(BIN)/polyspan bench run benchmarks/smoke.toml --store "$$folder/smoke.jsonl" || code=$$?; } && \
+	$(BIN)/polyspan bench report "$$folder/smoke.jsonl" && exit $$code
 
 $(VENV)/.installed-%: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -251,7 +251,7 @@ def test_info_says_which_extra_gives_what(monkeypatch):
     ("arguments", "answer"),
     [
         (["dmeo"], "polyspan: no command is called 'dmeo', did you mean 'demo'? Known: demo, "),
-        (["cluster"], "polyspan: no command is called 'cluster'. Known: demo, data, info"),
+        (["cluster"], "polyspan: no command is called 'cluster'. Known: demo, data, bench, info"),
         (["data", "lst"], "polyspan data: no action is called 'lst', did you mean 'list'? Known: "),
     ],
 )

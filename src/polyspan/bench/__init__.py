@@ -1,0 +1,8 @@
+"""Comparisons of methods: a protocol is run, its rows are stored, tables are made from them."""
+
+from polyspan.bench.protocol import Protocol, read_protocol
+from polyspan.bench.runner import run_protocol
+from polyspan.bench.store import append_row, read_rows
+from polyspan.bench.tables import report
+
+__all__ = ["Protocol", "append_row", "read_protocol", "read_rows", "report", "run_protocol"]

@@ -1,0 +1,314 @@
+"""Runs the jobs of a protocol in worker processes and writes a row for each into a store."""
+
+import os
+import platform
+import re
+import signal
+import sys
+import threading
+import time
+import traceback
+import warnings
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import contextmanager
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import joblib
+from joblib.externals.loky.process_executor import ProcessPoolExecutor
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
+
+from polyspan import __version__
+from polyspan.bench.protocol import (
+    Job,
+    Protocol,
+    build,
+    count_jobs,
+    final_jobs,
+    first_jobs,
+    load_source,
+)
+from polyspan.bench.store import Row, append_row, identity, latest, read_rows
+from polyspan.metrics import SCORES, clustering_scores
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+Work = Callable[[Job, int], Row]
+
+
+def run_protocol(
+    protocol: Protocol, store: str | Path, *, jobs: int | None = None, retry: bool = False
+) -> Counter[str]:
+    """Run what is not yet in the store, and count how the jobs of the protocol ended.
+
+    Parameters
+    ----------
+    protocol : Protocol
+        From `read_protocol`.
+    store : path
+        JSON-lines file, see `polyspan.bench.store`. Jobs that have a row there are not run again.
+    jobs : int, optional
+        Jobs at the same time, one per core when None and never more; each gets an equal share of
+        the cores for its threads.
+    retry : bool, default=False
+        Run the jobs again that failed or ran out of time.
+
+    Returns
+    -------
+    Counter
+        Number of jobs by status: "ok", "failed", "timeout".
+
+    Raises
+    ------
+    FileNotFoundError
+        A data set is not here; raised before any work.
+    """
+    if jobs is not None and jobs < 1:
+        raise ValueError(f"jobs must be 1 or more; got {jobs}")
+    store = Path(store)
+    if not store.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {store.parent}: make it first")
+    rows = latest(read_rows(store)) if store.exists() else []
+    known = {identity(row): row for row in rows if row["status"] == "ok" or not retry}
+    for source in protocol.datasets:
+        load_source(source)
+    slots, threads = share_cores(jobs)
+    done: list[Row] = []
+    with _progress() as bar:
+        task = bar.add_task(protocol.name, total=count_jobs(protocol))
+        for make in (first_jobs, lambda protocol: final_jobs(protocol, done)):
+            pending = []
+            for job in make(protocol):
+                row = known.get(identity(_labels(job)))
+                if row is None:
+                    pending.append(job)
+                else:
+                    done.append(row)
+                    bar.advance(task)
+            for row in run_jobs(pending, slots, threads):
+                append_row(store, row)
+                done.append(row)
+                bar.advance(task)
+    return Counter(row["status"] for row in done)
+
+
+def share_cores(jobs: int | None) -> tuple[int, int]:
+    """Jobs at the same time, and threads for each: their product is never above the cores.
+
+    Examples
+    --------
+    >>> jobs, threads = share_cores(1)
+    >>> jobs, threads <= joblib.cpu_count()
+    (1, True)
+    """
+    cores = joblib.cpu_count()
+    slots = cores if jobs is None else min(jobs, cores)
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    threads = max(1, cores // slots)
+    return slots, min(threads, int(asked)) if asked.isdigit() and int(asked) else threads
+
+
+def run_job(job: Job, threads: int) -> Row:
+    """Fit, score and describe one job; only the fit is timed. An exception becomes a failed row."""
+    row = _empty_row(job, threads)
+    started = started_cpu = None
+    try:
+        data = load_source(job.source)
+        model = build(job.method.estimator, job.params)
+        model.set_params(n_clusters=data.n_clusters, random_state=job.seed)
+        labels = data.labels if job.params.get("oracle") else None  # nobody else may see them
+        with threadpool_limits(threads), warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            started, started_cpu = time.perf_counter(), time.process_time()
+            model.fit(data.views, labels)
+            row["seconds"] = time.perf_counter() - started
+            row["cpu_seconds"] = time.process_time() - started_cpu
+        row["converged"] = not any(issubclass(one.category, ConvergenceWarning) for one in caught)
+        if (turns := getattr(model, "n_iter_", None)) is not None:
+            row["iterations"] = int(turns)
+        row |= clustering_scores(data.labels, model.labels_)
+        row["status"] = "ok"
+    except Exception as error:
+        if started is not None and started_cpu is not None:
+            row["seconds"] = time.perf_counter() - started
+            row["cpu_seconds"] = time.process_time() - started_cpu
+        row |= dict.fromkeys((*SCORES, "iterations", "converged"))
+        row["reason"] = traceback.format_exception_only(error)[-1].strip()
+    return row
+
+
+def run_jobs(jobs: Sequence[Job], slots: int, threads: int, work: Work = run_job) -> Iterator[Row]:
+    """Yield a row for every job, as they finish.
+
+    Every slot has a worker process of its own. When a job runs out of time its worker is killed,
+    and a fresh one takes its place; a worker that dies costs the job that it had.
+    """
+    waiting = deque(jobs)
+    idle = [_start_worker() for _ in range(min(slots, len(waiting)))]
+    running: dict[Future[Row], tuple[Any, Job, float]] = {}
+    try:
+        while waiting or running:
+            while waiting and idle:
+                worker, job = idle.pop(), waiting.popleft()
+                running[worker.submit(work, job, threads)] = worker, job, time.monotonic()
+            ends = [start + job.timeout for _, job, start in running.values() if job.timeout]
+            patience = max(0.0, min(ends) - time.monotonic()) if ends else None
+            finished, _ = wait(running, timeout=patience, return_when=FIRST_COMPLETED)
+            for future in finished:
+                worker, job, start = running.pop(future)
+                error = future.exception()  # not of the fit, which makes a row of its own
+                if error is None:
+                    idle.append(worker)
+                    yield future.result()
+                    continue
+                _stop_worker(worker)
+                if waiting:
+                    idle.append(_start_worker())
+                reason = f"the worker process died: {type(error).__name__}"
+                yield _lost_row(job, threads, "failed", reason, time.monotonic() - start)
+            for future, (worker, job, start) in list(running.items()):
+                spent = time.monotonic() - start
+                if job.timeout and spent >= job.timeout and not future.done():
+                    del running[future]
+                    _stop_worker(worker)
+                    if waiting:
+                        idle.append(_start_worker())
+                    reason = f"stopped after {job.timeout:g} s"
+                    yield _lost_row(job, threads, "timeout", reason, spent)
+    finally:
+        for worker in [*idle, *(worker for worker, *_ in running.values())]:
+            _stop_worker(worker)
+
+
+# --- workers ---
+
+
+def _start_worker() -> Any:
+    """A pool of one process, so that it can be killed alone; it is ready to work on return."""
+    worker = ProcessPoolExecutor(max_workers=1, initializer=_begin, initargs=(os.getpid(),))
+    worker.submit(os.getpid).result()
+    return worker
+
+
+def _stop_worker(worker: Any) -> None:
+    worker.shutdown(wait=True, kill_workers=True)
+
+
+def _begin(parent: int) -> None:
+    """First thing in a worker: load the libraries, leave Ctrl-C to the parent, die with it."""
+    import sklearn.cluster  # noqa: F401  loads every library with threads of its own
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+# --- rows ---
+
+
+def _labels(job: Job) -> Row:
+    """What a row says of its job."""
+    return {
+        "protocol": job.protocol,
+        "dataset": job.source.label,
+        "source": {"name": job.source.name, **job.source.options},
+        "method": job.method.name,
+        "paper": job.method.paper,
+        "selection": job.method.selection,
+        "estimator": job.method.estimator,
+        "params": job.params,
+        "seed": job.seed,
+        "stage": job.stage,
+        "key": job.key,
+    }
+
+
+def _empty_row(job: Job, threads: int) -> Row:
+    return {
+        **_labels(job),
+        "status": "failed",
+        "reason": None,
+        **dict.fromkeys(SCORES),
+        "iterations": None,
+        "converged": None,
+        "seconds": None,
+        "cpu_seconds": None,
+        "versions": versions(),
+        "machine": {**machine(), "threads": threads},
+    }
+
+
+def _lost_row(job: Job, threads: int, status: str, reason: str, seconds: float) -> Row:
+    """The row of a job whose worker is gone."""
+    lost = {"status": status, "reason": reason, "seconds": seconds}
+    return _empty_row(job, threads) | lost
+
+
+def versions() -> dict[str, str]:
+    """Versions of polyspan, Python and what does the numerical work."""
+    packages = ("numpy", "scipy", "scikit-learn")
+    return {
+        "polyspan": __version__,
+        "python": platform.python_version(),
+        **{name: metadata.version(name) for name in packages},
+    }
+
+
+def machine() -> dict[str, Any]:
+    """System, processor and cores; nothing that tells whose machine it is."""
+    return {
+        "system": f"{platform.system()} {platform.machine()}",
+        "processor": _processor(),
+        "cores": joblib.cpu_count(),
+    }
+
+
+@cache
+def _processor() -> str:
+    """Name of the processor; Python knows it only on some systems."""
+    info = Path("/proc/cpuinfo")
+    found = re.search(r"model name\s*: (.*)", info.read_text()) if info.is_file() else None
+    return found[1] if found else platform.processor()
+
+
+@contextmanager
+def _progress() -> Iterator["Progress"]:
+    """A bar with the time left, on standard error and only on a terminal."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(),
+    )
+    with Progress(
+        *columns,
+        console=Console(stderr=True),
+        transient=True,
+        disable=not sys.stderr.isatty(),
+        # The estimate is an average over the last minutes: settings take very different times.
+        speed_estimate_period=600,
+    ) as bar:
+        yield bar

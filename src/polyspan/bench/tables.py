@@ -1,0 +1,403 @@
+"""Tables from the rows of a store: mean(std) as in the paper, the paper beside, ranks, settings."""
+
+import csv
+import io
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from polyspan.bench.protocol import SELECTIONS
+from polyspan.bench.store import Row, latest
+from polyspan.metrics import PAPER_SCORES, SCORES
+
+HEADINGS = ("NMI", "ACC", "F-score", "AVG", "Precision", "RI")
+LOWER_IS_BETTER = ("avg_entropy",)
+DIGITS = 4
+NONE = "-"
+
+
+@dataclass
+class Summary:
+    """All runs of a method on a data set, under one selection."""
+
+    protocol: str
+    dataset: str
+    source: dict[str, Any]
+    method: str
+    paper: str
+    selection: str
+    params: dict[str, Any] | None = None  # None: no run was begun
+    runs: int = 0
+    failed_runs: int = 0
+    settings: int = 0  # of the tuning stage
+    failed_settings: int = 0
+    not_converged: int = 0
+    superseded: int = 0  # runs at a setting that is no longer the chosen one
+    seconds: float | None = None
+    mean: dict[str, float] = field(default_factory=dict)
+    std: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def published(self) -> dict[str, tuple[float, float]]:
+        """The paper's mean and deviation, by score; empty where the paper has none."""
+        whole = len(self.source) == 1  # a subset is other data
+        return read_paper().get((self.source["name"], self.paper), {}) if whole else {}
+
+
+class Cell(NamedTuple):
+    """A cell of a table."""
+
+    text: str
+    bold: bool = False
+
+
+class Table(NamedTuple):
+    """A table before it is written in one format or another."""
+
+    title: str
+    note: str
+    header: Sequence[str]
+    rows: list[list[Cell]]
+
+
+def report(rows: list[Row], format: str = "markdown") -> str:
+    """Write all tables that follow from the rows of a store.
+
+    Parameters
+    ----------
+    rows : list of dict
+        From `read_rows`.
+    format : {"markdown", "latex", "csv"}
+        CSV is one table with everything in columns, the others are several.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from polyspan.bench import report
+    >>> scores = dict.fromkeys(SCORES, 0.5)
+    >>> row = {"protocol": "mine", "dataset": "planted", "source": {"name": "subspaces"},
+    ...        "method": "GRMSC", "paper": "GRMSC", "selection": "default", "params": {}, "seed": 0,
+    ...        "stage": "final", "key": "1", "status": "ok", "reason": None, "converged": True,
+    ...        "seconds": 1.0, **scores}
+    >>> print(report([row, row | {"key": "2", "seed": 1, "nmi": 0.7}]))
+    # mine
+    ...
+    | planted | GRMSC | default | **0.6000(0.1414)** | **0.5000(0.0000)** | ...
+    """
+    writers: dict[str, Callable[[list[Row]], str]] = {
+        "markdown": lambda rows: _pages(rows, "# {}\n", _markdown),
+        "latex": lambda rows: _pages(rows, "% {}\n", _latex),
+        "csv": lambda rows: _csv(summarise(rows)),
+    }
+    if format not in writers:
+        raise ValueError(f"format must be {' or '.join(map(repr, writers))}; got {format!r}")
+    if not rows:
+        raise ValueError("the store has no rows: there is nothing to report")
+    return writers[format](rows)
+
+
+def summarise(rows: list[Row]) -> list[Summary]:
+    """Means and deviations over seeds, in the paper's order of data sets and methods.
+
+    Runs at several settings of one method (the grid was changed and tuned again) are not mixed:
+    the setting of the last run counts.
+    """
+    groups: dict[tuple[str, str, str, str], list[Row]] = {}
+    for row in latest(rows):
+        group = row["protocol"], row["dataset"], row["selection"], row["method"]
+        groups.setdefault(group, []).append(row)
+    return sorted(map(_summary, groups.values()), key=_place)
+
+
+def _summary(rows: list[Row]) -> Summary:
+    names = ("protocol", "dataset", "source", "method", "paper", "selection")
+    found = Summary(**{name: rows[-1][name] for name in names})
+    tuning = [row for row in rows if row["stage"] == "tune"]
+    found.settings = len(tuning)
+    found.failed_settings = sum(row["status"] != "ok" for row in tuning)
+    finals = [row for row in rows if row["stage"] == "final"]
+    if not finals:
+        return found
+    found.params = finals[-1]["params"]
+    current = [row for row in finals if row["params"] == found.params]
+    found.superseded = len(finals) - len(current)
+    well = [row for row in current if row["status"] == "ok"]
+    found.runs, found.failed_runs = len(well), len(current) - len(well)
+    if well:
+        found.not_converged = sum(row["converged"] is False for row in well)
+        found.seconds = float(np.mean([row["seconds"] for row in well]))
+        for name in SCORES:
+            values = [row[name] for row in well]
+            found.mean[name] = float(np.mean(values))
+            # n - 1, as in the programs of this field; one run has no deviation
+            found.std[name] = float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
+    return found
+
+
+@cache
+def read_paper() -> dict[tuple[str, str], dict[str, tuple[float, float]]]:
+    """Tables 2 and 3 of the paper: (data set, method) -> score -> (mean, deviation).
+
+    Examples
+    --------
+    >>> read_paper()["ngs", "GRMSC"]["nmi"]
+    (0.9547, 0.0)
+    """
+    text = resources.files("polyspan.bench").joinpath("paper.csv").read_text("utf-8")
+    return {
+        (line["dataset"], line["method"]): {
+            name: (float(line[name]), float(line[f"{name}_std"])) for name in PAPER_SCORES
+        }
+        for line in csv.DictReader(text.splitlines())
+    }
+
+
+def ranks(summaries: Iterable[Summary]) -> dict[tuple[str, str], dict[str, list[float]]]:
+    """Rank of every method on each data set: (selection, method) -> score -> one rank per data set.
+
+    Only methods of one selection are compared. Equal means, as printed, share the mean of
+    their ranks; a method without a result is last.
+    """
+    groups: dict[tuple[str, str, str], list[Summary]] = {}
+    for one in summaries:
+        groups.setdefault((one.protocol, one.dataset, one.selection), []).append(one)
+    found: dict[tuple[str, str], dict[str, list[float]]] = {}
+    for (_, _, selection), group in groups.items():
+        for name in PAPER_SCORES:
+            values = [_badness(one, name) for one in group]
+            for one, value in zip(group, values, strict=True):
+                better, equal = sum(v < value for v in values), values.count(value)
+                lists = found.setdefault((selection, one.method), {})
+                lists.setdefault(name, []).append(better + (equal + 1) / 2)
+    return found
+
+
+def _badness(one: Summary, name: str) -> float:
+    """The mean as printed, turned so that less is better; infinite without a result."""
+    if name not in one.mean:
+        return math.inf
+    value = round(one.mean[name], DIGITS)
+    return value if name in LOWER_IS_BETTER else -value
+
+
+def _place(one: Summary) -> tuple[Any, ...]:
+    """Sorts in the paper's order, what it does not have after it and by name; GRMSC is its last."""
+    datasets = list(dict.fromkeys(dataset for dataset, _ in read_paper()))
+    methods = [method for method in dict.fromkeys(m for _, m in read_paper()) if method != "GRMSC"]
+    methods.append("GRMSC")
+
+    def position(name: str, names: list[str]) -> int:
+        return names.index(name) if name in names else len(names)
+
+    return (
+        one.protocol,
+        position(one.source["name"], datasets),
+        one.dataset,
+        SELECTIONS.index(one.selection),
+        position(one.paper, methods),
+        one.method,
+    )
+
+
+# --- tables ---
+
+
+def tables(rows: list[Row]) -> list[Table]:
+    """The tables of one protocol; those that would be empty are left out."""
+    found = summarise(rows)
+    made = [_results(found), _beside_the_paper(found), _ranking(found), _settings(found)]
+    return [table for table in [*made, _failures(latest(rows))] if table.rows]
+
+
+def _results(found: list[Summary]) -> Table:
+    best: dict[tuple[str, str, str], float] = {}
+    for one in found:
+        for name in one.mean:
+            group = one.dataset, one.selection, name
+            best[group] = min(best.get(group, math.inf), _badness(one, name))
+    rows = []
+    for one in found:
+        cells = [
+            Cell(
+                _mean_std(one.mean.get(name), one.std.get(name)),
+                name in one.mean and _badness(one, name) == best[one.dataset, one.selection, name],
+            )
+            for name in PAPER_SCORES
+        ]
+        seconds = NONE if one.seconds is None else f"{one.seconds:.2f}"
+        last = (str(one.runs), _failed(one), str(one.not_converged), seconds)
+        rows.append([*_texts(one.dataset, one.method, one.selection), *cells, *_texts(*last)])
+    note = (
+        "Mean(std) over the runs that ended well; AVG (average entropy) is best when low. Bold is "
+        "best among the methods of the same selection on the same data: default is one setting for "
+        "all data, tuned was chosen with the labels in sight, label-free without them. "
+        "Seconds are of one fit."
+    )
+    if stale := sum(one.superseded for one in found):
+        note += f" {stale} runs at settings that are no longer the chosen ones are not in it."
+    header = ("data", "method", "selection", *HEADINGS)
+    return Table("Results", note, (*header, "runs", "failed", "not converged", "seconds"), rows)
+
+
+def _beside_the_paper(found: list[Summary]) -> Table:
+    rows = []
+    for one in found:
+        if not one.published:
+            continue
+        cells = []
+        for name in PAPER_SCORES:
+            mean, std = one.published[name]
+            text = _mean_std(mean, std)
+            if name in one.mean:
+                text += f" {one.mean[name] - mean:+.{DIGITS}f}"
+            cells.append(Cell(text))
+        rows.append([*_texts(one.dataset, one.method, one.selection, one.paper), *cells])
+    note = "The paper's figures, and by how much ours are above (+) or below (-) them."
+    header = ("data", "method", "selection", "paper's row", *HEADINGS)
+    return Table("Beside the paper", note, header, rows)
+
+
+def _ranking(found: list[Summary]) -> Table:
+    by_method = ranks(found)
+    order = sorted(
+        by_method, key=lambda key: (SELECTIONS.index(key[0]), np.mean(by_method[key]["nmi"]))
+    )
+    rows = [
+        [
+            *_texts(selection, method, str(len(by_method[selection, method]["nmi"]))),
+            *_texts(*(f"{np.mean(by_method[selection, method][s]):.2f}" for s in PAPER_SCORES)),
+        ]
+        for selection, method in order
+    ]
+    note = (
+        "Mean rank over the data sets, 1 is best, among the methods of the same selection. A "
+        "method without a result is last; means over different data sets cannot be compared."
+    )
+    return Table("Ranks", note, ("selection", "method", "data sets", *HEADINGS), rows)
+
+
+def _settings(found: list[Summary]) -> Table:
+    rows = [
+        _texts(one.dataset, one.method, one.selection, _words(one.params), str(one.settings or ""))
+        for one in found
+    ]
+    note = "What was fixed or chosen, all else at the default, and how many settings were tried."
+    header = ("data", "method", "selection", "setting", "tried")
+    return Table("Settings", note, header, rows)
+
+
+def _failures(rows: list[Row]) -> Table:
+    names = ("dataset", "method", "selection", "stage", "status", "reason")
+    counts = Counter(tuple(row[name] for name in names) for row in rows if row["status"] != "ok")
+    lines = [[*_texts(*key[:5], str(n), key[5])] for key, n in sorted(counts.items())]
+    header = ("data", "method", "selection", "stage", "status", "jobs", "reason")
+    return Table("Failed jobs", "Jobs without a result.", header, lines)
+
+
+def _texts(*texts: str) -> list[Cell]:
+    return [Cell(text) for text in texts]
+
+
+def _mean_std(mean: float | None, std: float | None) -> str:
+    if mean is None:
+        return NONE
+    deviation = "" if std is None or math.isnan(std) else f"({std:.{DIGITS}f})"
+    return f"{mean:.{DIGITS}f}{deviation}"
+
+
+def _failed(one: Summary) -> str:
+    parts = [(one.failed_runs, "run"), (one.failed_settings, "setting")]
+    return ", ".join(f"{n} {word}{'s' * (n > 1)}" for n, word in parts if n) or "0"
+
+
+def _words(params: Mapping[str, Any] | None) -> str:
+    if params is None:
+        return "no setting gave a result"
+    return ", ".join(f"{name}={value}" for name, value in params.items()) or "default"
+
+
+# --- formats ---
+
+
+def _pages(rows: list[Row], heading: str, write: Callable[[Table], str]) -> str:
+    """One page for each protocol in the store."""
+    parts = []
+    for protocol in sorted({row["protocol"] for row in rows}):
+        parts.append(heading.format(protocol))
+        parts += map(write, tables([row for row in rows if row["protocol"] == protocol]))
+    return "\n".join(parts)
+
+
+def _markdown(table: Table) -> str:
+    def line(cells: Iterable[Cell]) -> str:
+        texts = [re.sub(r"\s+", " ", cell.text).replace("|", "\\|") for cell in cells]
+        bold = [cell.bold for cell in cells]
+        return f"| {' | '.join(f'**{t}**' if b else t for t, b in zip(texts, bold, strict=True))} |"
+
+    head = [line(_texts(*table.header)), "|" + "---|" * len(table.header)]
+    return "\n".join([f"## {table.title}\n", f"{table.note}\n", *head, *map(line, table.rows), ""])
+
+
+def _latex(table: Table) -> str:
+    def line(cells: Iterable[Cell]) -> str:
+        texts = [(_escape(cell.text), cell.bold) for cell in cells]
+        return " & ".join(rf"\textbf{{{t}}}" if bold else t for t, bold in texts) + r" \\"
+
+    return "\n".join(
+        [
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{_escape(table.title)}. {_escape(table.note)}}}",
+            rf"\begin{{tabular}}{{{'l' * len(table.header)}}}",
+            r"\hline",
+            line(_texts(*table.header)),
+            r"\hline",
+            *map(line, table.rows),
+            r"\hline",
+            r"\end{tabular}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def _escape(text: str) -> str:
+    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    special |= {sign: f"\\{sign}" for sign in "&%$#_{}"}
+    return "".join(special.get(letter, letter) for letter in re.sub(r"\s+", " ", text))
+
+
+def _csv(found: list[Summary]) -> str:
+    buffer = io.StringIO()
+    lines = [_csv_line(one) for one in found]
+    writer = csv.DictWriter(buffer, list(lines[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
+    return buffer.getvalue()
+
+
+def _csv_line(one: Summary) -> dict[str, Any]:
+    """Everything that is known of a summary, in columns; what is not is empty."""
+    plain = ("protocol", "dataset", "method", "selection", "runs", "failed_runs", "settings",
+             "failed_settings", "not_converged", "superseded", "seconds")  # fmt: skip
+    line: dict[str, Any] = {name: getattr(one, name) for name in plain}
+    line["setting"] = _words(one.params)
+    for name in SCORES:
+        line[f"{name}_mean"] = one.mean.get(name)
+        std = one.std.get(name, math.nan)
+        line[f"{name}_std"] = None if math.isnan(std) else std
+    for name in PAPER_SCORES:
+        line[f"{name}_paper"], line[f"{name}_paper_std"] = one.published.get(name, (None, None))
+        both = name in one.published and name in one.mean
+        line[f"{name}_difference"] = one.mean[name] - one.published[name][0] if both else None
+    return line

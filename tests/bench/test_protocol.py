@@ -1,0 +1,263 @@
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from polyspan.bench import read_protocol
+from polyspan.bench.protocol import (
+    Source,
+    UnknownNameError,
+    build,
+    count_jobs,
+    final_jobs,
+    first_jobs,
+    load_source,
+    narrow,
+    settings,
+)
+from polyspan.bench.tables import read_paper
+from polyspan.datasets.registry import UnknownDatasetError
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+HEAD = 'name = "p"\nseeds = 2\n'
+DATA = '[[dataset]]\nname = "subspaces"\nlabel = "planted"\nn_samples = 40\n'
+KMEANS = '[[method]]\nname = "k-means"\nestimator = "concatkmeans"\nselection = "default"\n'
+TUNED = (
+    '[[method]]\nname = "GRMSC"\nestimator = "grmsc"\nselection = "tuned"\n'
+    'params = { graph_scale = "None", regularizer = "none" }\n'
+    "grid = { lam1 = [1.0, 10.0], n_neighbors = [10, 39, 40] }\n"
+)
+
+
+@pytest.fixture
+def read(tmp_path):
+    def read(text, name="p.toml"):
+        (tmp_path / name).write_text(text)
+        return read_protocol(tmp_path / name)
+
+    return read
+
+
+def method(**fields):
+    values = {"name": "m", "estimator": "grmsc", "selection": "default"} | fields
+    lines = [f"{key} = {value if value[0] in '{[3' else repr(value)}"
+             for key, value in values.items()]  # fmt: skip
+    return "[[method]]\n" + "\n".join(lines) + "\n"
+
+
+def test_jobs(read):
+    protocol = read(HEAD + "timeout = 9\n" + DATA + KMEANS + TUNED)
+    jobs = first_jobs(protocol)
+    assert [(job.method.name, job.stage, job.seed) for job in jobs] == [
+        ("k-means", "final", 0),
+        ("k-means", "final", 1),
+        *[("GRMSC", "tune", 0)] * 4,
+    ]
+    fixed = {"graph_scale": None, "regularizer": "none"}  # "None" is None, "none" is a word
+    assert [job.params for job in jobs[2:]] == [
+        fixed | {"lam1": lam1, "n_neighbors": k} for lam1 in (1.0, 10.0) for k in (10, 39)
+    ]  # 40 neighbours are not among 40 samples
+    assert {job.timeout for job in jobs} == {9}
+    assert count_jobs(protocol) == 2 + 4 + 2
+    assert len({job.key for job in jobs}) == len(jobs)
+
+
+def tuning_rows(protocol, scores):
+    jobs = [job for job in first_jobs(protocol) if job.stage == "tune"]
+    return [
+        {"protocol": "p", "method": job.method.name, "selection": "tuned", "stage": "tune",
+         "key": job.key, "status": "failed" if score is None else "ok", "nmi": score}
+        for job, score in zip(jobs, scores, strict=True)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("scores", "chosen"),
+    [
+        ([0.1, 0.2, 0.9, 0.3], (10.0, 10)),
+        ([0.1, 0.7, 0.7 + 1e-13, 0.3], (1.0, 39)),  # a tie but for rounding: the first
+        ([None, None, None, 0.0], (10.0, 39)),
+    ],
+)
+def test_final_jobs_are_at_the_best_setting(read, scores, chosen):
+    protocol = read(HEAD + DATA + KMEANS + TUNED)
+    rows = tuning_rows(protocol, scores)
+    for order in (rows, rows[::-1]):
+        jobs = final_jobs(protocol, order)
+        assert [(job.stage, job.seed) for job in jobs] == [("final", 0), ("final", 1)]
+        assert {(job.params["lam1"], job.params["n_neighbors"]) for job in jobs} == {chosen}
+
+
+def test_no_final_jobs_when_every_setting_failed(read):
+    protocol = read(HEAD + DATA + TUNED)
+    assert final_jobs(protocol, tuning_rows(protocol, [None] * 4)) == []
+
+
+def test_rows_of_other_protocols_do_not_choose(read):
+    protocol = read(HEAD + DATA + TUNED)
+    rows = tuning_rows(protocol, [0.5, 0.1, 0.1, 0.1])
+    foreign = [row | {"protocol": "q", "nmi": 1 - row["nmi"]} for row in rows]
+    assert {job.params["n_neighbors"] for job in final_jobs(protocol, rows + foreign)} == {10}
+
+
+def test_tuned_without_a_grid_has_nothing_to_tune(read):
+    protocol = read(HEAD + DATA + method(estimator="amgl", selection="tuned"))
+    assert [job.stage for job in first_jobs(protocol)] == ["final", "final"]
+    assert final_jobs(protocol, []) == []
+
+
+def test_datasets_of_a_method(read):
+    more = '[[dataset]]\nname = "digits"\nn_samples = 50\n'
+    protocol = read(HEAD + DATA + more + KMEANS + 'datasets = ["planted"]\n' + method())
+    assert [(m.name, s.label) for m, s in protocol.pairs()] == [
+        ("k-means", "planted"),
+        ("m", "planted"),
+        ("m", "digits (n_samples=50)"),
+    ]
+
+
+def test_methods_from_another_protocol(read):
+    read(HEAD + DATA + KMEANS + 'datasets = ["planted"]\n' + method(), "other.toml")
+    wide = '[[dataset]]\nname = "digits"\nn_samples = 50\n'
+    protocol = read(HEAD.replace('"p"', '"q"') + 'methods_from = "other.toml"\n' + wide)
+    assert [(m.name, s.name) for m, s in protocol.pairs()] == [("m", "digits")]
+
+
+def test_data_are_what_the_entry_says():
+    assert load_source(Source("subspaces", "x", {"n_samples": 30})).views[0].shape[0] == 30
+    assert load_source(Source("digits", "x", {"n_samples": 50})).views[0].shape[0] == 50
+    assert Source("digits", "x").n_samples == load_source(Source("digits", "x")).labels.size
+    assert Source("subspaces", "x").n_samples == load_source(Source("subspaces", "x")).labels.size
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("seeds = 2\n" + DATA + KMEANS, "a protocol needs the key 'name'"),
+        (HEAD + "seed = 3\n" + DATA + KMEANS, "no key 'seed', did you mean 'seeds'"),
+        ('name = "p"\nseeds = 0\n' + DATA + KMEANS, "seeds must be a whole number >= 1; got 0"),
+        (HEAD + "timeout = 0\n" + DATA + KMEANS, "timeout must be a number of seconds > 0"),
+        (HEAD + "name = ", "p.toml is not TOML"),
+        (HEAD + DATA, r"needs at least one \[\[method\]\]"),
+        (HEAD + "dataset = 3\n" + KMEANS, r"dataset must be written as \[\[dataset\]\]"),
+        (HEAD + DATA + DATA + KMEANS, "two entries are called data set planted"),
+        (HEAD + DATA + KMEANS + KMEANS, r"two entries are called method k-means \(default\)"),
+        (HEAD + DATA + "noize = 1\n" + KMEANS, "no key 'noize', did you mean 'noise'"),
+        (HEAD + DATA + "noise = -1\n" + KMEANS, "noise must be 0 or more"),
+        (HEAD + '[[dataset]]\nname = "ngs"\nn_samples = 9\n' + KMEANS, "'ngs' takes no 'n_samp"),
+        (HEAD + DATA + method(estimator="grmcs"), "no estimator is called 'grmcs', .*'grmsc'"),
+        (HEAD + DATA + method(selection="best"), "selection must be 'default' or 'tuned' or"),
+        (HEAD + DATA + method(params="3"), "'params' of a .*method.* must be a table"),
+        (HEAD + DATA + method(grid="[3]"), "'grid' of a .*method.* must be a table"),
+        (HEAD + DATA + method(name="3"), "'name' of a .*method.* must be a text"),
+        (HEAD + DATA + method(estimator="[3]"), "'estimator' of a .*method.* must be a text"),
+        (HEAD + DATA + method(datasets="planted"), "'datasets' of a .*method.* must be a list"),
+        (HEAD + "[[dataset]]\nname = 3\n" + KMEANS, "'name' of a .*dataset.* must be a text"),
+        (HEAD + "methods_from = 3\n" + DATA, "'methods_from' of a protocol must be a text"),
+        (HEAD + DATA + method(gird="{}"), "no key 'gird', did you mean 'grid'"),
+        (HEAD + DATA + method(params="{ lam_1 = 2 }"), "GRMSC has no parameter 'lam_1', .*'lam1'"),
+        (HEAD + DATA + method(params="{ lam1 = -2 }"), "lam1 must be a finite number .*got -2"),
+        (HEAD + DATA + method(params="{ n_clusters = 2 }"), "n_clusters comes from the data"),
+        (HEAD + DATA + method(params="{ random_state = 2 }"), "random_state comes from the data"),
+        (HEAD + DATA + method(params="{ n_neighbors = 40 }"), "no setting for planted.* below"),
+        (HEAD + DATA + method(grid="{ lam1 = [1] }"), "'default' takes no grid"),
+        (
+            HEAD + DATA + method(selection="label-free", grid="{ lam1 = [1] }"),
+            "'label-free' takes no grid",
+        ),
+        (HEAD + DATA + method(selection="tuned", grid="{ lam1 = 1 }"), "grid.lam1 must be a list"),
+        (
+            HEAD + DATA + method(selection="tuned", grid="{ alpha = [1, -1] }"),
+            "alpha must be .* got -1",
+        ),
+        (
+            HEAD + DATA + method(selection="tuned", params="{lam1 = 1}", grid="{ lam1 = [1] }"),
+            "lam1 is both in params and in grid",
+        ),
+        (
+            HEAD + DATA + method(estimator="bestsingleview", params="{ oracle = true }"),
+            "oracle=true looks at the labels",
+        ),
+        (
+            HEAD + DATA + method(estimator="bestsingleview", params='{ estimator = "llr" }'),
+            "params.estimator must be one of grmsc, lrr",
+        ),
+        (
+            HEAD
+            + DATA
+            + method(
+                estimator="bestsingleview", params='{ estimator = "lrr", estimator__lam = -1 }'
+            ),
+            "LRR: lam must be .* got -1",
+        ),
+        (HEAD + DATA + method(datasets='["plant"]'), "'plant', which .*did you mean 'planted'"),
+    ],
+)
+def test_errors_come_before_any_work(read, text, words):
+    with pytest.raises(ValueError, match=words):
+        read(text)
+
+
+def test_unknown_data_set(read):
+    with pytest.raises(UnknownDatasetError, match=r"p\.toml: no data set is called 'ng'"):
+        read(HEAD + '[[dataset]]\nname = "ng"\n' + KMEANS)
+
+
+def test_no_file(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"there is no protocol .*none\.toml"):
+        read_protocol(tmp_path / "none.toml")
+
+
+def test_narrow(read):
+    protocol = read(HEAD + DATA + '[[dataset]]\nname = "digits"\n' + KMEANS + TUNED)
+    assert narrow(protocol, [], []) == protocol
+    one = narrow(protocol, ["grmsc"], ["planted"])
+    assert [(m.name, s.label) for m, s in one.pairs()] == [("GRMSC", "planted")]
+    with pytest.raises(UnknownNameError, match="has no method 'GRMS', did you mean 'GRMSC'"):
+        narrow(protocol, ["GRMS"], [])
+    with pytest.raises(UnknownNameError, match=r"has no data set 'ngs'\. Known: planted, digits"):
+        narrow(protocol, [], ["ngs"])
+
+
+@pytest.mark.parametrize(("name", "jobs"), [("smoke", 54), ("paper", 18534), ("wide", 15445)])
+def test_the_protocols_of_the_repository(name, jobs):
+    protocol = read_protocol(BENCHMARKS / f"{name}.toml")
+    assert protocol.name == name
+    assert count_jobs(protocol) == jobs
+    for one, source in protocol.pairs():
+        for params in settings(one, source)[:1]:
+            build(one.estimator, params)
+
+
+def test_the_grids_of_the_paper_protocol():
+    protocol = read_protocol(BENCHMARKS / "paper.toml")
+    tuned = Counter(job.method.name for job in first_jobs(protocol) if job.stage == "tune")
+    assert {name: n // 6 for name, n in tuned.items()} == {
+        "GRMSC": 9 * 9 * 7 * 2,
+        "GRMSC_Naive": 9 * 9 * 7 * 2,
+        "GRMSC (raw)": 7 * 7,
+        "MSC_Naive": 9,
+        "MSC_Naive (raw)": 9,
+        "LRR_BSV": 5,
+        "LRR_BSV (raw)": 5,
+        "RMSC": 5,
+        "RMSC (raw)": 5,
+        "LMSC": 4,
+        "LMSC (raw)": 4,
+        "LMSC (as released)": 4,
+        "MLRSSC": 45,
+        "MLRSSC (raw)": 45,
+        "ConcatSpectral": 2,
+    }
+    here = {(source.name, one.paper) for one, source in protocol.pairs() if one.paper}
+    assert set(read_paper()) <= here  # every row of both tables is run
+
+
+def test_seeds_do_not_depend_on_the_method():
+    jobs = first_jobs(read_protocol(BENCHMARKS / "smoke.toml"))
+    for stage, expected in (("final", {0, 1, 2}), ("tune", {0})):
+        found = {}
+        for job in jobs:
+            if job.stage == stage:
+                found.setdefault((job.method.name, job.source.label), set()).add(job.seed)
+        assert all(seeds == expected for seeds in found.values())

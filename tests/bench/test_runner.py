@@ -1,0 +1,337 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+from threadpoolctl import threadpool_info
+
+from polyspan.bench import read_protocol, read_rows, run_protocol, runner
+from polyspan.bench.protocol import Job, Method, Source, first_jobs
+from polyspan.bench.runner import run_job, run_jobs, share_cores
+from polyspan.datasets import load_digits_views
+from polyspan.metrics import SCORES, clustering_scores
+
+PLANTED = Source("subspaces", "planted", {"n_samples": 30})
+KMEANS = Method("k-means", "concatkmeans", "default")
+LRR = Method("LRR", "lrr", "default")  # fails: it takes one view
+TEXT = """
+name = "small"
+seeds = 3
+
+[[dataset]]
+name = "digits"
+n_samples = 150
+
+[[method]]
+name = "GRMSC"
+estimator = "grmsc"
+selection = "tuned"
+grid = { lam1 = [1.0, 10.0, 100.0], n_neighbors = [10, 30] }
+
+[[method]]
+name = "k-means"
+estimator = "concatkmeans"
+selection = "default"
+
+[[method]]
+name = "LRR"
+estimator = "lrr"
+selection = "default"
+"""
+TIMES = ("seconds", "cpu_seconds", "machine")
+
+
+def job(method=KMEANS, params=None, source=PLANTED, seed=0, timeout=None):
+    return Job("p", method, source, params or {}, seed, "final", timeout)
+
+
+@pytest.fixture
+def protocol_file(tmp_path):
+    path = tmp_path / "small.toml"
+    path.write_text(TEXT)
+    return path
+
+
+def outcome(rows):
+    """The rows without times and order; scores of equal labels may differ in the last digit."""
+    kept = []
+    for row in rows:
+        row = {name: value for name, value in row.items() if name not in TIMES}
+        kept.append({k: round(v, 9) if isinstance(v, float) else v for k, v in row.items()})
+    return sorted(kept, key=json.dumps)
+
+
+class Recorder(BaseEstimator):
+    """Stands for any method; keeps what it was given."""
+
+    def __init__(self, n_clusters=2, random_state=None):
+        self.n_clusters, self.random_state = n_clusters, random_state
+
+    def fit(self, X, y=None):
+        self.y_, self.threads_ = y, [pool["num_threads"] for pool in threadpool_info()]
+        time.sleep(0.05)
+        self.labels_ = np.arange(len(X[0])) % self.n_clusters
+        return self
+
+
+@pytest.fixture
+def recorder(monkeypatch):
+    model = Recorder()
+    monkeypatch.setattr(runner, "build", lambda estimator, params: model)
+    return model
+
+
+def test_a_row_says_everything():
+    data = load_digits_views(100)
+    source = Source("digits", "Digits", {"n_samples": 100})
+    method = Method("GR", "grmsc", "default", paper="GRMSC")
+    row = run_job(job(method, {"scale": None}, source, seed=3), 1)
+    model = runner.build("grmsc", {"scale": None}).set_params(n_clusters=10, random_state=3)
+    expected = clustering_scores(data.labels, model.fit(data.views).labels_)
+    assert {name: row[name] for name in SCORES} == pytest.approx(expected)
+    assert row["iterations"] == model.n_iter_
+    assert row["converged"] is True
+    assert row["cpu_seconds"] > 0
+    assert (row["status"], row["reason"]) == ("ok", None)
+    assert row["versions"]["numpy"] == np.__version__
+    assert row["machine"]["threads"] == 1
+    labels = {
+        "protocol": "p", "dataset": "Digits", "source": {"name": "digits", "n_samples": 100},
+        "method": "GR", "paper": "GRMSC", "selection": "default", "estimator": "grmsc",
+        "params": {"scale": None}, "seed": 3, "stage": "final",
+    }  # fmt: skip
+    assert row | labels == row
+    assert json.loads(json.dumps(row, allow_nan=False)) == row
+
+
+def test_only_the_fit_is_timed(recorder, monkeypatch):
+    def slowly(function):
+        return lambda *args: time.sleep(0.5) or function(*args)
+
+    monkeypatch.setattr(runner, "load_source", slowly(runner.load_source))
+    monkeypatch.setattr(runner, "clustering_scores", slowly(runner.clustering_scores))
+    row = run_job(job(), 1)
+    assert 0.05 <= row["seconds"] < 0.5
+    assert row["cpu_seconds"] < 0.05  # sleeping takes none
+
+
+def test_threads_and_labels(recorder):
+    run_job(job(), 1)
+    assert recorder.y_ is None  # nobody sees the labels ...
+    assert set(recorder.threads_) == {1}
+    run_job(job(), 2)
+    assert set(recorder.threads_) == {2}
+    run_job(job(params={"oracle": True}), 1)
+    assert len(recorder.y_) == 30  # ... but who says so
+    assert recorder.random_state == 0
+    assert recorder.n_clusters == 3
+    run_job(job(seed=7), 1)
+    assert recorder.random_state == 7
+
+
+def test_not_converged():
+    row = run_job(job(Method("G", "grmsc", "default"), {"max_iter": 2}), 1)
+    assert (row["status"], row["converged"], row["iterations"]) == ("ok", False, 2)
+
+
+def test_a_failure_is_a_row_with_its_reason():
+    row = run_job(job(LRR), 1)
+    assert row["status"] == "failed"
+    assert row["reason"].startswith("ValueError: LRR takes one view; got 2")
+    assert [row[name] for name in SCORES] == [None] * 9
+
+
+def test_cores_are_shared(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 8)
+    assert share_cores(None) == (8, 1)
+    assert share_cores(1) == (1, 8)
+    assert share_cores(3) == (3, 2)
+    assert share_cores(99) == (8, 1)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert share_cores(1) == (1, 1)
+
+
+def test_a_job_out_of_time_is_really_stopped(tmp_path):
+    def work(job, threads):
+        if job.timeout is None:
+            return {"pid": os.getpid()}
+        Path(job.params["file"]).write_text(str(os.getpid()))
+        np.linalg.svd(np.ones((4000, 4000)))  # does not listen to signals for long
+        return {}
+
+    file = tmp_path / "pid"
+    jobs = [job(params={"file": str(file)}, timeout=0.5), job()]
+    started = time.perf_counter()
+    late, fine = run_jobs(jobs, 1, 1, work)
+    assert time.perf_counter() - started < 15
+    assert (late["status"], late["reason"]) == ("timeout", "stopped after 0.5 s")
+    assert late["nmi"] is None
+    assert 0.5 <= late["seconds"] < 5
+    assert gone(int(file.read_text()))
+    assert fine["pid"] != int(file.read_text())  # a fresh worker takes the next job
+
+
+def gone(pid):
+    """Whether a process ends soon."""
+    for _ in range(100):
+        try:
+            os.kill(pid, 0)
+            status = Path(f"/proc/{pid}/stat")
+            if status.exists() and status.read_text().rsplit(")", 1)[1].split()[0] == "Z":
+                return True
+        except ProcessLookupError:
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def test_a_worker_that_dies_costs_its_job_only():
+    def work(job, threads):
+        if job.seed == 1:
+            os.kill(os.getpid(), 9)
+        return {"status": "ok", "seed": job.seed}
+
+    rows = list(run_jobs([job(seed=s) for s in range(3)], 1, 1, work))
+    assert [(row["seed"], row["status"]) for row in rows] == [(0, "ok"), (1, "failed"), (2, "ok")]
+    assert rows[1]["reason"].startswith("the worker process died")
+
+
+def test_jobs_run_side_by_side():
+    def work(job, threads):
+        time.sleep(0.5)
+        return {"pid": os.getpid(), "ended": time.time()}
+
+    rows = list(run_jobs([job(), job()], 2, 1, work))
+    assert rows[0]["pid"] != rows[1]["pid"]
+    assert abs(rows[0]["ended"] - rows[1]["ended"]) < 0.5
+
+
+def start(protocol_file, store):
+    command = [sys.executable, "-m", "polyspan", "bench", "run", str(protocol_file)]
+    return subprocess.Popen(
+        [*command, "--jobs", "1", "--store", str(store)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def wait_for_rows(store, number, process):
+    end = time.monotonic() + 60
+    while not store.exists() or store.read_bytes().count(b"\n") < number:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def test_a_killed_run_resumes_and_ends_like_an_undisturbed_one(protocol_file, tmp_path):
+    whole, store = tmp_path / "whole.jsonl", tmp_path / "killed.jsonl"
+    protocol = read_protocol(protocol_file)
+    counts = run_protocol(protocol, whole, jobs=1)
+    assert counts == {"ok": 6 + 3 + 3, "failed": 3}
+
+    process = start(protocol_file, store)
+    wait_for_rows(store, 2, process)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    pids = [int(pid) for pid in children.read_text().split()] if children.exists() else []
+    process.kill()  # -9
+    process.communicate(timeout=30)
+    assert all(map(gone, pids))  # no worker goes on in the dark
+    rows = read_rows(store)
+    assert 2 <= len(rows) < 15
+    content = store.read_bytes()
+    store.write_bytes(content[: -len(content.splitlines()[-1]) // 2])  # and in the middle of a row
+    left = len(read_rows(store))
+    assert left == len(rows) - 1
+
+    assert run_protocol(protocol, store, jobs=1) == counts
+    assert len(read_rows(store)) == 15
+    assert outcome(read_rows(store)) == outcome(read_rows(whole))
+    assert store.read_bytes().startswith(content[:100])  # what was there is still there
+
+    size = store.stat().st_size
+    assert run_protocol(protocol, store) == counts
+    assert store.stat().st_size == size  # nothing is left to do
+
+
+def test_workers_leave_ctrl_c_to_the_parent():
+    worker = runner._start_worker()
+    assert worker.submit(signal.getsignal, signal.SIGINT).result() == signal.SIG_IGN
+    runner._stop_worker(worker)
+
+
+def test_ctrl_c_leaves_a_valid_store(protocol_file, tmp_path):
+    store = tmp_path / "store.jsonl"
+    process = start(protocol_file, store)
+    wait_for_rows(store, 1, process)
+    os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to the workers too
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert out == ""
+    assert err == (
+        f"polyspan: interrupted; what is done is in {store}, and the same command goes on from "
+        "there\n"
+    )
+    lines = store.read_text().splitlines()
+    assert 1 <= len(lines) < 15
+    assert all(json.loads(line)["status"] == "ok" for line in lines)
+
+
+def test_retry(tmp_path, protocol_file, monkeypatch):
+    protocol = read_protocol(protocol_file)
+    protocol = replace(protocol, methods=protocol.methods[1:])
+    calls = []
+
+    def fake(jobs, slots, threads):
+        calls.append([job.method.name for job in jobs])
+        for one in jobs:
+            row = runner._empty_row(one, threads)
+            yield row | {"status": "failed" if one.method.name == "LRR" else "ok"}
+
+    monkeypatch.setattr(runner, "run_jobs", fake)
+    store = tmp_path / "s.jsonl"
+    for retry, expected in ((False, 6), (False, 0), (True, 3)):
+        calls.clear()
+        assert run_protocol(protocol, store, retry=retry) == {"ok": 3, "failed": 3}
+        assert sum(map(len, calls)) == expected
+
+
+def test_two_methods_with_the_same_setting_each_have_their_rows(tmp_path, protocol_file):
+    text = TEXT.split("[[method]]")[0] + "".join(
+        f'[[method]]\nname = "{name}"\nestimator = "concatkmeans"\nselection = "{selection}"\n'
+        for name, selection in (("a", "default"), ("b", "default"), ("a", "tuned"))
+    )
+    protocol_file.write_text(text)
+    protocol = read_protocol(protocol_file)
+    store = tmp_path / "s.jsonl"
+    for some in (protocol.methods[:1], protocol.methods):
+        counts = run_protocol(replace(protocol, methods=some), store, jobs=1)
+        assert counts == {"ok": 3 * len(some)}
+    rows = read_rows(store)
+    assert len({row["key"] for row in rows}) == 3
+    assert len({(row["method"], row["selection"], row["seed"]) for row in rows}) == 9
+
+
+def test_errors_before_any_work(tmp_path, protocol_file, monkeypatch):
+    protocol = read_protocol(protocol_file)
+    with pytest.raises(FileNotFoundError, match=r"there is no folder .*none: make it first"):
+        run_protocol(protocol, tmp_path / "none" / "store.jsonl")
+    with pytest.raises(ValueError, match="jobs must be 1 or more; got 0"):
+        run_protocol(protocol, tmp_path / "store.jsonl", jobs=0)
+    monkeypatch.delenv("POLYSPAN_DATA", raising=False)
+    monkeypatch.setenv("POLYSPAN_CACHE", str(tmp_path))
+    missing = replace(protocol, datasets=[*protocol.datasets, Source("hdigit", "hdigit")])
+    with pytest.raises(FileNotFoundError, match="download it with `polyspan data fetch hdigit`"):
+        run_protocol(missing, tmp_path / "store.jsonl")
+    assert not (tmp_path / "store.jsonl").exists()
+    assert len(first_jobs(missing)) == 24
