@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from polyspan import GRMSC, LRR
-from polyspan.datasets import make_subspaces
+from polyspan.datasets import load_dataset, make_subspaces
 from polyspan.methods.lrr import solve_lrr
+from polyspan.metrics import clustering_scores
 from polyspan.run import watching
+from polyspan.spectral import spectral_clustering
 
 
 def one_view(noise=0.1, outliers=0.1, d=10):
@@ -65,3 +67,26 @@ def test_several_views_are_refused(form):
     with watching(turns.append), pytest.raises(ValueError, match=match):
         LRR(3, views=[slice(0, 3), slice(3, 9)]).fit(one_view())
     assert not turns
+
+
+@pytest.mark.parametrize(
+    ("name", "view", "params", "nmi"),
+    [
+        ("three_sources", 1, {"lam": 0.6}, 0.6083),
+        ("three_sources", 0, {"lam": 0.8}, 0.5772),
+        ("bbcsport", 0, {"lam": 0.5}, 0.8122),
+        ("bbcsport", 0, {"lam": 1.0, "scale": None}, 0.6996),
+    ],
+)
+def test_reaches_the_figures_of_the_common_program(data_dir, name, view, params, nmi):
+    data = load_dataset(name)
+    model = LRR(n_clusters=data.n_clusters, random_state=0, **params).fit(data.views[view])
+    # The solve does not depend on the seed, so one serves ten runs of k-means.
+    found = [
+        clustering_scores(
+            data.labels,
+            spectral_clustering(model.affinity_matrix_, data.n_clusters, random_state=seed),
+        )["nmi"]
+        for seed in range(10)
+    ]
+    assert np.mean(found) == pytest.approx(nmi, abs=0.01)
