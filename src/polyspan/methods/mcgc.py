@@ -18,9 +18,10 @@ neighbours of `polyspan.graphs.adaptive_neighbors`, by the same alternation.
 
 Reference: K. Zhan, F. Nie, J. Wang, Y. Yang, "Multiview consensus graph clustering", IEEE TIP
 28(3), 2019. Starts are decided here: S is the mean of the W_v, lam the mean of the alpha_i, gamma
-a parameter. The authors' program (``as_released=True``) departs: once W_v has started, it forgets
-the distances d and keeps only |f_i - f_j|^2 over the k nearest, and S starts as A of the W_v alone.
-Its published figures need that (3-Sources, beta .6 and 2: NMI .73 and .77 against .63 and .64).
+a parameter. The authors' program (``as_released=True``) departs, as its public source shows: once
+W_v has started, it forgets the distances d and keeps only |f_i - f_j|^2 over the k nearest, and S
+starts as A of the W_v alone. Its figures need that (3-Sources, beta .6 and 2: NMI .73 and .77
+against .63 and .64).
 """
 
 from collections.abc import Sequence
@@ -98,7 +99,7 @@ class MCGC(MultiViewClusterer):
     _about = About(
         paper="Zhan et al., TIP 2019, doi:10.1109/TIP.2018.2877335",
         objective="max sum_v tr(U_v^T (W_v + beta S) U_v) - |S|_F^2 / 2 - gamma tr(H^T L_S H)",
-        needs="n_neighbors, beta; gamma tunes itself",
+        needs="n_neighbors, beta; as_released for the authors' figures",
         cost="O(m n^3) per turn, up to 5 turns",
     )
     _checks = {name: check for name, check in COMMON.items() if name not in ("affinity", "n_kept")}

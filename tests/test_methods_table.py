@@ -1,0 +1,122 @@
+"""The tables of methods are what docs/make_methods.py writes, and their links lead somewhere."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+from polyspan import METHODS
+from polyspan.base import About
+
+ROOT = Path(__file__).parent.parent
+
+
+def load(path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def make_methods():
+    return load(ROOT / "docs/make_methods.py")
+
+
+@pytest.fixture(scope="module")
+def bench():
+    return load(ROOT / "benchmarks/methods.py")
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_says_what_it_is(name):
+    assert "_about" in vars(METHODS[name]), "give the class an _about of its own: see CONTRIBUTING"
+    about = METHODS[name]._about
+    assert isinstance(about, About)
+    for field, value in about._asdict().items():
+        assert value == value.strip() != "", field
+        assert "\n" not in value, field
+        assert "`" not in value, field
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/methods.md"])
+def test_the_pages_are_up_to_date(make_methods, page):
+    assert (ROOT / page).is_file()
+    wanted = make_methods.pages()[ROOT / page]
+    assert (ROOT / page).read_text("utf-8") == wanted, "run `make methods`"
+
+
+def cells(line):
+    return re.split(r"(?<!\\)\|", line)[1:-1]
+
+
+def test_every_row_has_all_cells(make_methods):
+    for text, n_cells in [(make_methods.full_page(), 6), (make_methods.short_table(), 3)]:
+        rows = [cells(line) for line in text.splitlines() if line.startswith("|")]
+        assert len(rows) == len(METHODS) + 2
+        assert {len(row) for row in rows} == {n_cells}
+        assert all(cell.strip() for row in rows for cell in row)
+
+
+def test_a_citation_becomes_a_link(make_methods):
+    assert make_methods.cited("Liu et al., TPAMI 2013, arXiv:1010.2955") == (
+        "[Liu et al., TPAMI 2013](https://arxiv.org/abs/1010.2955)"
+    )
+    assert make_methods.cited("A, B 2020, doi:10.1/x").endswith("(https://doi.org/10.1/x)")
+    assert make_methods.cited("Xia et al., AAAI 2014") == "Xia et al., AAAI 2014"
+
+
+def test_a_readme_without_the_block_is_refused(make_methods, tmp_path):
+    (tmp_path / "README.md").write_text("<!-- methods:begin -->\n")
+    with pytest.raises(SystemExit, match="0 blocks from methods:begin to methods:end"):
+        make_methods.pages(tmp_path)
+
+
+@pytest.mark.parametrize("page", ["index.md", "methods.md"])
+def test_links_lead_to_files(page):
+    targets = re.findall(r"\]\((?!https?:)([^)#]+)\)", (ROOT / "docs" / page).read_text("utf-8"))
+    assert targets
+    for target in targets:
+        assert (ROOT / "docs" / target).resolve().is_file(), target
+
+
+# ---- benchmarks/METHODS.md -----------------------------------------------------------------------
+
+
+def test_every_reference_has_its_row(bench):
+    page = (ROOT / "benchmarks/METHODS.md").read_text("utf-8")
+    rows = [cells(line)[:4] for line in page.splitlines() if line.startswith("| `")]
+    wanted = [cells(bench.line(bench.cells_of(one, {})))[:4] for one in bench.REFERENCES]
+    assert rows == wanted, "run `make bench-methods`"
+
+
+def test_a_row_says_when_it_misses(bench):
+    one = bench.Reference("gmc", "ngs", {"lam": 2.0}, 0.9, 0.02, 10)
+    row = {"nmi": 0.8799, "std": 0.0, "our s": 1.0}
+    missed = ["`GMC`", "NGs", "lam=2", "0.90", "0.8799 (0.0000)", "-0.0201", "0.02", "**no**"]
+    assert bench.cells_of(one, row) == [*missed, "1.00", "10"]
+    assert bench.cells_of(one, row | {"nmi": 0.88})[7] == "yes"
+    assert "0 of 1 are within what is allowed. Outside: `GMC` (NGs, lam=2)." in bench.page(
+        [bench.cells_of(one, row)]
+    )
+
+
+def test_a_method_that_is_not_there_has_a_row(bench):
+    one = bench.Reference("gsf", "three_sources", {}, 0.64, 0.05)
+    assert "not in METHODS" in bench.cells_of(one, {})
+
+
+def test_unknown_methods_are_refused(bench, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        bench.main(["gms"])
+    assert "unknown: gms; known: lrr, rmsc" in capsys.readouterr().err
+
+
+def test_a_row_is_measured(bench, data_dir, capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(bench, "HERE", tmp_path)
+    assert bench.main(["cotrainspectral"]) == 0
+    row = cells(capsys.readouterr().out.splitlines()[-1])
+    assert float(row[4].split()[0]) == pytest.approx(0.60, abs=0.03)
+    assert row[7].strip() == "yes"
+    assert [path.name for path in tmp_path.rglob("*.*")] == ["methods.jsonl"]  # part: no page
