@@ -47,11 +47,13 @@ def algorithm_1(
     eps=1e-6,
     max_iter=100,
     fast=False,
+    symmetric=False,
 ):
     """Return Z and the number of turns.
 
-    ``fast`` uses the quicker LAPACK routines (gesdd, symmetric eigensolvers) where they exist, so
-    that a comparison of speed is fair.
+    For comparisons of speed: ``fast`` takes gesdd where it succeeds, as NumPy does, and
+    ``symmetric`` solves the Sylvester equation by symmetric eigensolvers instead of SciPy's
+    general solver.
     """
     n = Xs[0].shape[1]
     eye = np.eye(n)
@@ -76,7 +78,7 @@ def algorithm_1(
         if orientation == "published":
             Z = np.linalg.inv(A + M) @ B  # eq. (22)
         else:
-            Z = sylvester(A, M, B, fast)  # the same with the graphs on columns
+            Z = sylvester(A, M, B, symmetric)  # the same with the graphs on columns
         for k, (X, e) in enumerate(zip(Xs, E, strict=True)):
             Y1[k] = Y1[k] + mu * (X - X @ Z - e)  # eq. (24)
         Y2 = Y2 + mu * (Z - Q)
@@ -97,9 +99,9 @@ def svd(A, fast):
     return scipy.linalg.svd(A, lapack_driver="gesvd")
 
 
-def sylvester(A, M, B, fast):
-    """Solve A Z + Z M = B; ``fast`` uses that A and M are symmetric."""
-    if not fast:
+def sylvester(A, M, B, symmetric):
+    """Solve A Z + Z M = B; ``symmetric`` uses that A and M are."""
+    if not symmetric:
         return scipy.linalg.solve_sylvester(A, M, B)
     a, U = np.linalg.eigh(A)
     m, V = np.linalg.eigh(M)
