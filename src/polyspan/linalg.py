@@ -206,12 +206,12 @@ def orthogonal_rows(X: Array) -> tuple[Array, Array, Callable[[Array], Array]]:
 
 def factor_z_step(
     G: Array, L: Array | None, orientation: str = "samples"
-) -> tuple[Array, Array, Callable[[float, Array], Array]]:
-    """Factor once what every Z step of an augmented Lagrangian solves, whatever mu is.
+) -> tuple[Array, Array, Callable[..., Array]]:
+    """Factor once what every Z step of an augmented Lagrangian solves, whatever mu and lam2 are.
 
-    With M = L + L^T the Z step reads ``mu (G + I) Z + Z M = mu G - F`` (orientation ``"samples"``)
-    or ``(mu (G + I) + M) Z = mu G - F`` (``"published"``). Two changes of variable make it cheap
-    and exact:
+    With M = lam2 (L + L^T) the Z step reads ``mu (G + I) Z + Z M = mu G - F`` (orientation
+    ``"samples"``) or ``(mu (G + I) + M) Z = mu G - F`` (``"published"``). Two changes of variable
+    make it cheap and exact:
 
     - Let ``U diag(d) U^T = G + I``. The solver works on ``U^T Z``: the nuclear norm does not
       notice the rotation, columns keep their lengths, and ``X Z = (X U) (U^T Z)``.
@@ -223,7 +223,7 @@ def factor_z_step(
     G : (n, n) array
         Sum of the Gram matrices of the views.
     L : (n, n) array or None
-        Weighted Laplacian; None is zero, and both orientations are then equal.
+        Laplacian; None is zero, and both orientations are then equal.
     orientation : {"samples", "published"}
         On which side M stands.
 
@@ -234,7 +234,7 @@ def factor_z_step(
     d : (n, 1) array
         Eigenvalues of G + I.
     solve : callable
-        ``solve(mu, F)`` takes ``U^T F`` and returns ``U^T (I - Z)``.
+        ``solve(mu, F, lam2=1.0)`` takes ``U^T F`` and returns ``U^T (I - Z)``.
 
     Notes
     -----
@@ -258,7 +258,7 @@ def factor_z_step(
     # In the order of rows in memory: entrywise work on I and a transposed matrix is slow.
     I, e = xp.asarray(astype(U.T, dtype), copy=True), astype(d, dtype)
     if L is None:
-        return I, e, lambda mu, F: (mu * I + F) / (mu * e)
+        return I, e, lambda mu, F, lam2=1.0: (mu * I + F) / (mu * e)
     M = astype(L, "float64")
     M = M + M.T
     if orientation == "samples":
@@ -268,10 +268,10 @@ def factor_z_step(
         del U
         V, m = astype(V, dtype), astype(xp.clip(m, min=0.0)[None, :], dtype)
 
-        def solve(mu: float, F: Array) -> Array:
+        def solve(mu: float, F: Array, lam2: float = 1.0) -> Array:
             C = F @ V
-            C += T * (mu + m)
-            C /= mu * e + m
+            C += T * (mu + lam2 * m)
+            C /= mu * e + lam2 * m
             return C @ V.T
 
         return I, e, solve
@@ -280,9 +280,9 @@ def factor_z_step(
     w, V = eigh(root * (K @ U) * root.T)
     V, K, w = (astype(x, dtype) for x in (root * V, K, xp.clip(w, min=0.0)[:, None]))
 
-    def solve_published(mu: float, F: Array) -> Array:
-        C = V.T @ (mu * I + K + F)
-        C /= w + mu
+    def solve_published(mu: float, F: Array, lam2: float = 1.0) -> Array:
+        C = V.T @ (mu * I + lam2 * K + F)
+        C /= lam2 * w + mu
         return V @ C
 
     return I, e, solve_published

@@ -46,7 +46,7 @@ name = "LRR"
 estimator = "lrr"
 selection = "default"
 """
-TIMES = ("seconds", "cpu_seconds", "machine")
+TIMES = ("seconds", "cpu_seconds", "shared_seconds", "machine")
 
 
 def job(method=KMEANS, params=None, source=PLANTED, seed=0, timeout=None):

@@ -26,7 +26,7 @@ regularized multi-view subspace clustering", 2020, arXiv:2004.03106.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -45,6 +45,7 @@ from polyspan.linalg import (
 )
 from polyspan.params import device_name, integer, one_of, real
 from polyspan.run import Run
+from polyspan.sharing import fingerprint, shared
 from polyspan.views import SCALES, Views
 
 
@@ -203,23 +204,46 @@ class GRMSC(MultiViewClusterer):
     def _solve(self, views: Views, Xs: list[Array]) -> Array:
         n = views.n_samples
         k = min(30, n - 1) if self.n_neighbors is None else self.n_neighbors
+        lam2 = 0.0 if self.regularizer == "none" else self.lam2
+        key: tuple[Any, ...] = (fingerprint(Xs),)
+        if lam2 > 0:
+            key += (k, self.alpha, self.orientation, self.regularizer, self.sigma2)
+            key += (self.graph_scale,)
+        size = int(self._n_square(views) / 2) * n * n * views.itemsize
 
         def graph() -> Array:
             features = Xs if self.graph_scale == "same" else self._scaled(views, self.graph_scale)
-            return self.lam2 * graph_laplacian(
+            return graph_laplacian(
                 features, k, alpha=self.alpha, sigma2=self.sigma2, regularizer=self.regularizer
             )
 
-        L = graph if self.regularizer != "none" and self.lam2 > 0 else None
         Z = None
         if self.init == "random":
+            key = (None,)
             Z = check_random_state(self.random_state).uniform(size=(n, n))
+        factors = shared(
+            (*key, "factors"),
+            lambda: factor_grmsc(Xs, graph if lam2 > 0 else None, self.orientation),
+            size,
+        )
         run = self._run()
-        Z = solve_grmsc(
-            Xs, L, lam1=self.lam1, orientation=self.orientation, rho=self.rho, mu0=self.mu0,
-            mu_max=self.mu_max, run=run, Z=Z,
+        settings = (self.lam1, lam2, self.rho, self.mu0, self.mu_max, self.max_iter, self.tol)
+        Z, done = shared(
+            (*key, *settings),
+            lambda: (
+                solve_grmsc(
+                    Xs, lam1=self.lam1, lam2=lam2, rho=self.rho, mu0=self.mu0,
+                    mu_max=self.mu_max, run=run, Z=Z, factors=factors,
+                ),
+                run,
+            ),
+            n * n * views.itemsize,
         )  # fmt: skip
-        self.n_iter_ = run.n_iter
+        if done is not run:
+            self.history_ = done.history
+            for _ in done:  # it has ended: this only warns again, if it did not converge
+                pass
+        self.n_iter_ = done.n_iter
         return Z
 
 
@@ -261,21 +285,55 @@ def _dense(W: Array) -> Array:
     return W.toarray() if sp.issparse(W) else W + 0.0
 
 
+class Factors(NamedTuple):
+    """What `solve_grmsc` needs of the views and graphs, whatever lam1, lam2 and mu are."""
+
+    R: Array  # the reduced views, one below the other, times U
+    rows: list[slice]  # where each view is in R
+    back: Sequence[Callable[[Array], Array]]  # from the rows of R to features, for each view
+    I: Array  # U^T
+    d: Array
+    z_step: Callable[..., Array]
+
+
+def factor_grmsc(
+    Xs: Sequence[Array], L: Array | Callable[[], Array] | None = None, orientation: str = "samples"
+) -> Factors:
+    """Reduce the views Xs (samples in rows) and factor the Z step with the graph L.
+
+    A function that makes L may stand for it, so that nobody holds its memory during the loop.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(9, 40))
+    >>> factor_grmsc([X]).R.shape
+    (9, 9)
+    """
+    Rs, back = zip(*(reduce_rows(X) for X in Xs), strict=True)
+    R = array_namespace(*Rs).concat(Rs)
+    ends = np.cumsum([part.shape[0] for part in Rs])
+    rows = [slice(int(b - part.shape[0]), int(b)) for b, part in zip(ends, Rs, strict=True)]
+    I, d, z_step = factor_z_step(R.T @ R, L() if callable(L) else L, orientation)
+    return Factors(R @ I.T, rows, back, I, d, z_step)
+
+
 def solve_grmsc(
     Xs: Sequence[Array],
     L: Array | Callable[[], Array] | None = None,
     *,
     lam1: float,
+    lam2: float = 1.0,
     orientation: str = "samples",
     rho: float = 1.9,
     mu0: float = 1e-4,
     mu_max: float = 1e6,
     run: Run | None = None,
     Z: Array | None = None,
+    factors: Factors | None = None,
 ) -> Array:
-    """Algorithm 1: the representation Z of views Xs (samples in rows) with graph lam2 L.
+    """Algorithm 1: the representation Z of views Xs (samples in rows) with graph L.
 
-    A function that makes L may stand for it, so that nobody holds its memory during the loop.
+    ``factors`` of `factor_grmsc` may stand for L and the orientation.
 
     Examples
     --------
@@ -285,14 +343,9 @@ def solve_grmsc(
     np.int64(4)
     """
     run = Run("GRMSC", 100, 1e-6) if run is None else run
-    Rs, back = zip(*(reduce_rows(X) for X in Xs), strict=True)
-    xp = array_namespace(*Rs)
-    R = xp.concat(Rs)
-    ends = np.cumsum([part.shape[0] for part in Rs])
-    rows = [slice(int(b - part.shape[0]), int(b)) for b, part in zip(ends, Rs, strict=True)]
-    I, d, z_step = factor_z_step(R.T @ R, L() if callable(L) else L, orientation)
-    # From here Z, Q and Y2 stand for U^T Z, U^T Q and U^T Y2, I is U^T, and R stands for R U.
-    R = R @ I.T
+    # From here Z, Q and Y2 stand for U^T Z, U^T Q and U^T Y2, and I is U^T.
+    R, rows, back, I, d, z_step = factors or factor_grmsc(Xs, L, orientation)
+    xp = array_namespace(I)
     C = I + 0.0 if Z is None else I - I @ xp.asarray(Z, dtype=I.dtype, device=device(I))
     turns, mu, weights = iter(run), mu0, xp.sqrt(d - 1)  # |R x| = |weights * x|
     # As long as E = 0 and Q = 0, Y1 = R S and Y2 = m I - S, with S the sum of all mu (I - Z) and m
@@ -303,7 +356,7 @@ def solve_grmsc(
         and sum_squares((mu + m) * I - mu * C - S) <= 1
         and next(turns, None)
     ):
-        C = z_step(mu, m * I - d * S)
+        C = z_step(mu, m * I - d * S, lam2)
         S += mu * C
         m, mu = m + mu, min(rho * mu, mu_max)
         run.check(split=longest_column(I - C), data=longest_column(weights * C))
@@ -319,7 +372,7 @@ def solve_grmsc(
         Q = lower_singular(Z + Y2 / mu, 1 / mu)  # eq. (17)
         Y1 -= E  # the parts of eq. (24) that T_ZB contains
         Y2 -= mu * Q
-        Z = z_step(mu, Y2 - R.T @ Y1)  # I - Z by eq. (22)
+        Z = z_step(mu, Y2 - R.T @ Y1, lam2)  # I - Z by eq. (22)
         D = R @ Z
         Z = I - Z
         Y1 += mu * D  # the rest of eq. (24)
