@@ -5,7 +5,8 @@
     python benchmarks/speed.py --growth        # exponent of time in n, 500 to 4,000
     python benchmarks/speed.py --device cuda   # solves on a GPU
     python benchmarks/speed.py --float32       # how far float32 moves Z and the labels
-    python benchmarks/speed.py --memory 2500   # peak memory of a fit of so many digits, in n x n
+    python benchmarks/speed.py --memory 3000   # peak memory of a fit of so many digits, in n x n
+    python benchmarks/speed.py --memory 10000 --turns 3   # of a few turns, all steps at work
 
 Data sets are read through ``load_dataset`` (set POLYSPAN_DATA). All times of one table are from one
 process and one run. The floor of a turn is ``4 p n^2 + 4 n^3 + 4 n^2 r`` flops (p rows left after
@@ -250,14 +251,18 @@ def float32():
         }
 
 
-def memory(n):
-    """Peak of the resident memory of a whole fit, less what was there before it."""
+def memory(n, turns=None):
+    """Peak of the resident memory of a whole fit, less what was there before it.
+
+    With ``turns`` the fit is cut short, and mu starts where the threshold has work to do.
+    """
     data = load_dataset("hdigit")
     order = np.random.RandomState(0).permutation(len(data.labels))[:n]
     views = [np.ascontiguousarray(X[order], dtype=np.float64) for X in data.views]
     del data
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    model = GRMSC(10, n_neighbors=10, lam1=0.1, lam2=1.0, alpha=1e-3 * min(1, 2000 / n))
+    cut = {} if turns is None else {"max_iter": turns, "mu0": 10.0}
+    model = GRMSC(10, n_neighbors=10, lam1=0.1, lam2=1.0, alpha=1e-3 * min(1, 2000 / n), **cut)
     _, seconds = timed(model.fit, views)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
     yield {
@@ -293,13 +298,14 @@ def main():
     parser.add_argument("--growth", action="store_true")
     parser.add_argument("--float32", action="store_true")
     parser.add_argument("--memory", type=int, metavar="N")
+    parser.add_argument("--turns", type=int, metavar="T")
     parser.add_argument("--device")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     if args.device:
         show(on_device(args.device), f"Solve on {args.device}")
     elif args.memory:
-        show(memory(args.memory), "Peak memory")
+        show(memory(args.memory, args.turns), "Peak memory")
     elif args.growth:
         show(growth(), "Growth with n")
     elif args.float32:

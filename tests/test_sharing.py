@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
-from polyspan import GRMSC
+from polyspan import GRMSC, METHODS
 from polyspan.datasets import make_subspaces
 from polyspan.methods import grmsc
 from polyspan.sharing import Store, fingerprint, shared, sharing
@@ -59,8 +59,28 @@ def test_shared_fits_are_the_same_to_the_bit(calls):
         assert_array_equal(a.labels_, b.labels_)
         assert (a.n_iter_, a.history_) == (b.n_iter_, b.history_)
     # The first four share one factorisation, so do the two without a graph, and the last three
-    # that of the first; the sparse affinity and lam2=0 are solved already.
-    assert calls == {"factor_grmsc": 9, "solve_grmsc": 14}
+    # that of the first; the sparse affinity is solved already.
+    assert calls == {"factor_grmsc": 9, "solve_grmsc": 15}
+
+
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_every_method_is_the_same_shared(name):
+    views = VIEWS[:1] if METHODS[name]._single_view else VIEWS
+    makes = [{"random_state": 0}, {"random_state": 1}, {"random_state": 0}]
+
+    def fits():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return [METHODS[name](n_clusters=3, **params).fit(views) for params in makes]
+
+    alone = fits()
+    with sharing():
+        together = fits()
+    for a, b in zip(alone, together, strict=True):
+        assert_array_equal(a.labels_, b.labels_)
+        assert vars(a).keys() == vars(b).keys()
+        if hasattr(a, "representation_"):
+            assert_array_equal(a.representation_, b.representation_)
 
 
 def test_other_data_are_other_data(calls):
@@ -77,7 +97,7 @@ def test_nothing_is_shared_outside_or_from_random_starts(calls):
     with sharing():
         for seed in range(2):
             GRMSC(3, init="random", random_state=seed).fit(VIEWS)
-    assert calls == {"factor_grmsc": 4, "solve_grmsc": 4}
+    assert calls == {"factor_grmsc": 3, "solve_grmsc": 4}  # the factors know nothing of the start
 
 
 def test_a_shared_solution_warns_again():

@@ -1,5 +1,6 @@
 """The common shape of all methods: views -> representation -> affinity -> labels."""
 
+import warnings
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from polyspan.devices import check_device, move_arrays
 from polyspan.linalg import Array, to_numpy
 from polyspan.params import Check, check_params, integer, one_of, real, seed
 from polyspan.run import Run
+from polyspan.sharing import fingerprint, shared
 from polyspan.spectral import spectral_clustering
 from polyspan.views import (
     SCALES,
@@ -34,6 +36,10 @@ COMMON: dict[str, Check] = {
     "random_state": seed,
     "verbose": integer(0),
 }
+
+
+# Parameters that do not change what `_solve` finds, only what becomes of it.
+AFTER_THE_SOLUTION = {"affinity", "n_kept", "n_init", "random_state", "verbose", "views"}
 
 
 class About(NamedTuple):
@@ -88,7 +94,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
         views = self._check(X)
         if self.scale is None:
             check_products(views)
-        Z = self._solve(views, self._scaled(views, self.scale))
+        Z = self._solution(views)
         W = affinity_matrix(Z, self.affinity, self.n_kept)
         self.labels_ = spectral_clustering(
             W, self.n_clusters, n_init=self.n_init, random_state=self.random_state
@@ -98,6 +104,32 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
             self.representation_ = to_numpy(Z)
             self.affinity_matrix_ = W if sp.issparse(W) else to_numpy(W)
         return self
+
+    def _solution(self, views: Views) -> Array:
+        """Z by `_solve`, or from an earlier fit inside `polyspan.sharing.sharing`."""
+        data = None if self._random_solution() else fingerprint(views.arrays)
+        if data is None:
+            return self._solve(views, self._scaled(views, self.scale))
+
+        def make() -> tuple[Array, dict[str, Any], list[Warning]]:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                Z = self._solve(views, self._scaled(views, self.scale))
+            fitted = {name: value for name, value in vars(self).items() if name.endswith("_")}
+            return Z, fitted, [one.message for one in caught]  # type: ignore[misc]
+
+        params = {k: v for k, v in self.get_params().items() if k not in AFTER_THE_SOLUTION}
+        key = data, type(self).__name__, repr(sorted(params.items()))
+        Z, fitted, messages = shared(key, make, views.n_samples**2 * views.itemsize)
+        for name, value in fitted.items():
+            setattr(self, name, value)
+        for message in messages:
+            warnings.warn(message, stacklevel=3)
+        return Z
+
+    def _random_solution(self) -> bool:
+        """Whether `_solve` draws random numbers."""
+        return False
 
     def _scaled(self, views: Views, scale: str | None) -> list[Array]:
         """Scale the views and move them to ``device``, if there is one."""

@@ -213,6 +213,9 @@ def _add_bench(subparsers: Subparsers) -> None:
         help="where the rows go (default: the protocol's file name with .jsonl, in this folder)",
     )
     run.add_argument("--retry", action="store_true", help="run again what failed or timed out")
+    run.add_argument(
+        "--device", metavar="D", help="where methods that can compute elsewhere do, such as cuda"
+    )
     run.set_defaults(run=_cmd_bench_run, usage_error=run.error)
 
     report = actions.add_parser(
@@ -253,7 +256,7 @@ def _cmd_bench_run(args: argparse.Namespace) -> int:
     except UnknownNameError as error:
         return _fail(error, 2)
     try:
-        counts = run_protocol(protocol, store, jobs=args.jobs, retry=args.retry)
+        counts = run_protocol(protocol, store, jobs=args.jobs, retry=args.retry, device=args.device)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
             f"interrupted; what is done is in {store}, and the same command goes on from there"

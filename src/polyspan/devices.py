@@ -40,6 +40,12 @@ def check_device(owner: str, device: str) -> int | None:
         ) from error
 
 
+def device_name(device: str) -> str:
+    """Name of the card behind a device, or the device itself where cards have no names."""
+    torch = _torch(device)
+    return torch.cuda.get_device_name(device) if torch.device(device).type == "cuda" else device
+
+
 def move_arrays(Xs: list[Array], device: str) -> list[Array]:
     """Move arrays to a device; sparse ones become dense there, less their empty columns."""
     torch = _torch(device)

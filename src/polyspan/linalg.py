@@ -394,12 +394,14 @@ class TopEigenvectors:
         try:
             if is_numpy_array(S):  # in place; S is symmetric, so its transpose is as good
                 scipy.linalg.cholesky(S.T, lower=True, overwrite_a=True, check_finite=False)
+            elif is_cupy_array(S):  # says nothing of a failure unless it is asked to
+                import cupyx
+
+                with cupyx.errstate(linalg="raise"):
+                    xp.linalg.cholesky(S)
             else:
                 xp.linalg.cholesky(S)
-        except (
-            np.linalg.LinAlgError,
-            RuntimeError,
-        ):  # not positive definite; torch's is the latter
+        except (np.linalg.LinAlgError, RuntimeError):  # not positive definite; torch's is the last
             return False
         return True
 

@@ -215,6 +215,25 @@ def test_jobs_run_side_by_side():
     assert abs(rows[0]["ended"] - rows[1]["ended"]) < 0.5
 
 
+def test_a_device_reaches_the_methods_that_have_one():
+    pytest.importorskip("torch")
+    grmsc = job(Method("G", "grmsc", "default"), {})
+    row = run_job(grmsc, 1, device="cpu")
+    assert row["status"] == "ok", row["reason"]
+    assert row["machine"]["device"] == "cpu"
+    assert row["key"] == grmsc.key  # where it ran does not make it another job
+    kmeans = run_job(job(Method("K", "concatkmeans", "default"), {}), 1, device="cpu")
+    assert kmeans["status"] == "ok"
+    assert "device" not in kmeans["machine"]
+
+
+def test_a_device_that_is_not_there_is_refused_before_any_work(protocol_file, tmp_path):
+    pytest.importorskip("torch")
+    with pytest.raises(ValueError, match="device='cuda:99' is not available"):
+        run_protocol(read_protocol(protocol_file), tmp_path / "s.jsonl", device="cuda:99")
+    assert not (tmp_path / "s.jsonl").exists()
+
+
 def start(protocol_file, store):
     command = [sys.executable, "-m", "polyspan", "bench", "run", str(protocol_file)]
     return subprocess.Popen(
@@ -265,7 +284,7 @@ def test_a_killed_run_resumes_and_ends_like_an_undisturbed_one(protocol_file, tm
 
 
 def test_workers_leave_ctrl_c_to_the_parent():
-    worker = runner._start_worker()
+    [worker] = runner._start_workers(1, None)
     assert worker.submit(signal.getsignal, signal.SIGINT).result() == signal.SIG_IGN
     runner._stop_worker(worker)
 
@@ -292,7 +311,7 @@ def test_retry(tmp_path, protocol_file, monkeypatch):
     protocol = replace(protocol, methods=protocol.methods[1:])
     calls = []
 
-    def fake(jobs, slots, threads):
+    def fake(jobs, slots, threads, device):
         calls.append([job.method.name for job in jobs])
         for one in jobs:
             row = runner._empty_row(one, threads)

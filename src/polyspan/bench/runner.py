@@ -34,18 +34,24 @@ from polyspan.bench.protocol import (
     load_source,
 )
 from polyspan.bench.store import Row, append_row, identity, latest, read_rows
+from polyspan.devices import check_device, device_name
 from polyspan.metrics import SCORES, clustering_scores
 from polyspan.sharing import Store, sharing
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-Work = Callable[[Job, int], Row]
+Work = Callable[..., Row]
 _common = Store(2**30)  # of the jobs in this process
 
 
 def run_protocol(
-    protocol: Protocol, store: str | Path, *, jobs: int | None = None, retry: bool = False
+    protocol: Protocol,
+    store: str | Path,
+    *,
+    jobs: int | None = None,
+    retry: bool = False,
+    device: str | None = None,
 ) -> Counter[str]:
     """Run what is not yet in the store, and count how the jobs of the protocol ended.
 
@@ -60,6 +66,8 @@ def run_protocol(
         the cores for its threads.
     retry : bool, default=False
         Run the jobs again that failed or ran out of time.
+    device : str, optional
+        Where the methods that have a parameter ``device`` compute, such as "cuda".
 
     Returns
     -------
@@ -78,6 +86,8 @@ def run_protocol(
         raise FileNotFoundError(f"there is no folder {store.parent}: make it first")
     rows = latest(read_rows(store)) if store.exists() else []
     known = {identity(row): row for row in rows if row["status"] == "ok" or not retry}
+    if device is not None:
+        check_device("bench", device)
     for source in protocol.datasets:
         load_source(source)
     slots, threads = share_cores(jobs)
@@ -93,7 +103,7 @@ def run_protocol(
                 else:
                     done.append(row)
                     bar.advance(task)
-            for row in run_jobs(pending, slots, threads):
+            for row in run_jobs(pending, slots, threads, device=device):
                 append_row(store, row)
                 done.append(row)
                 bar.advance(task)
@@ -116,7 +126,7 @@ def share_cores(jobs: int | None) -> tuple[int, int]:
     return slots, min(threads, int(asked)) if asked.isdigit() and int(asked) else threads
 
 
-def run_job(job: Job, threads: int) -> Row:
+def run_job(job: Job, threads: int, device: str | None = None) -> Row:
     """Fit, score and describe one job; only the fit is timed. An exception becomes a failed row.
 
     Jobs in one worker share what they have in common, see `polyspan.sharing`. ``seconds`` are those
@@ -128,6 +138,9 @@ def run_job(job: Job, threads: int) -> Row:
         data = load_source(job.source)
         model = build(job.method.estimator, job.params)
         model.set_params(n_clusters=data.n_clusters, random_state=job.seed)
+        if device is not None and "device" in model.get_params():
+            model.set_params(device=device)
+            row["machine"]["device"] = device_name(device)
         labels = data.labels if job.params.get("oracle") else None  # nobody else may see them
         with (
             threadpool_limits(threads),
@@ -155,20 +168,27 @@ def run_job(job: Job, threads: int) -> Row:
     return row
 
 
-def run_jobs(jobs: Sequence[Job], slots: int, threads: int, work: Work = run_job) -> Iterator[Row]:
+def run_jobs(
+    jobs: Sequence[Job],
+    slots: int,
+    threads: int,
+    work: Work = run_job,
+    device: str | None = None,
+) -> Iterator[Row]:
     """Yield a row for every job, as they finish.
 
     Every slot has a worker process of its own. When a job runs out of time its worker is killed,
     and a fresh one takes its place; a worker that dies costs the job that it had.
     """
     waiting = deque(jobs)
-    idle = [_start_worker() for _ in range(min(slots, len(waiting)))]
+    idle = _start_workers(min(slots, len(waiting)), device)
     running: dict[Future[Row], tuple[Any, Job, float]] = {}
     try:
         while waiting or running:
             while waiting and idle:
                 worker, job = idle.pop(), waiting.popleft()
-                running[worker.submit(work, job, threads)] = worker, job, time.monotonic()
+                future = worker.submit(work, job, threads, *([] if device is None else [device]))
+                running[future] = worker, job, time.monotonic()
             ends = [start + job.timeout for _, job, start in running.values() if job.timeout]
             patience = max(0.0, min(ends) - time.monotonic()) if ends else None
             finished, _ = wait(running, timeout=patience, return_when=FIRST_COMPLETED)
@@ -181,7 +201,7 @@ def run_jobs(jobs: Sequence[Job], slots: int, threads: int, work: Work = run_job
                     continue
                 _stop_worker(worker)
                 if waiting:
-                    idle.append(_start_worker())
+                    idle += _start_workers(1, device)
                 reason = f"the worker process died: {type(error).__name__}"
                 yield _lost_row(job, threads, "failed", reason, time.monotonic() - start)
             for future, (worker, job, start) in list(running.items()):
@@ -190,7 +210,7 @@ def run_jobs(jobs: Sequence[Job], slots: int, threads: int, work: Work = run_job
                     del running[future]
                     _stop_worker(worker)
                     if waiting:
-                        idle.append(_start_worker())
+                        idle += _start_workers(1, device)
                     reason = f"stopped after {job.timeout:g} s"
                     yield _lost_row(job, threads, "timeout", reason, spent)
     finally:
@@ -201,20 +221,26 @@ def run_jobs(jobs: Sequence[Job], slots: int, threads: int, work: Work = run_job
 # --- workers ---
 
 
-def _start_worker() -> Any:
-    """A pool of one process, so that it can be killed alone; it is ready to work on return."""
-    worker = ProcessPoolExecutor(max_workers=1, initializer=_begin, initargs=(os.getpid(),))
-    worker.submit(os.getpid).result()
-    return worker
+def _start_workers(count: int, device: str | None) -> list[Any]:
+    """Pools of one process each, so that one can be killed alone; they are ready on return."""
+    workers = [
+        ProcessPoolExecutor(max_workers=1, initializer=_begin, initargs=(os.getpid(), device))
+        for _ in range(count)
+    ]
+    wait([worker.submit(os.getpid) for worker in workers])
+    return workers
 
 
 def _stop_worker(worker: Any) -> None:
     worker.shutdown(wait=True, kill_workers=True)
 
 
-def _begin(parent: int) -> None:
+def _begin(parent: int, device: str | None) -> None:
     """First thing in a worker: load the libraries, leave Ctrl-C to the parent, die with it."""
     import sklearn.cluster  # noqa: F401  loads every library with threads of its own
+
+    if device is not None:
+        check_device("bench", device)  # starts its driver, which takes seconds
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 

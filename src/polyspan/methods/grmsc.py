@@ -205,11 +205,6 @@ class GRMSC(MultiViewClusterer):
         n = views.n_samples
         k = min(30, n - 1) if self.n_neighbors is None else self.n_neighbors
         lam2 = 0.0 if self.regularizer == "none" else self.lam2
-        key: tuple[Any, ...] = (fingerprint(Xs),)
-        if lam2 > 0:
-            key += (k, self.alpha, self.orientation, self.regularizer, self.sigma2)
-            key += (self.graph_scale,)
-        size = int(self._n_square(views) / 2) * n * n * views.itemsize
 
         def graph() -> Array:
             features = Xs if self.graph_scale == "same" else self._scaled(views, self.graph_scale)
@@ -217,34 +212,29 @@ class GRMSC(MultiViewClusterer):
                 features, k, alpha=self.alpha, sigma2=self.sigma2, regularizer=self.regularizer
             )
 
+        # Settings of a grid differ in lam1 and lam2, which the factorisation does not know.
+        key: tuple[Any, ...] = (fingerprint(views.arrays), "grmsc", self.scale, self.device)
+        if lam2 > 0:
+            key += (k, self.alpha, self.orientation, self.regularizer, self.sigma2)
+            key += (self.graph_scale,)
+        factors = shared(
+            key,
+            lambda: factor_grmsc(Xs, graph if lam2 > 0 else None, self.orientation),
+            size=int(self._n_square(views) / 2) * n * n * views.itemsize,
+        )
         Z = None
         if self.init == "random":
-            key = (None,)
             Z = check_random_state(self.random_state).uniform(size=(n, n))
-        factors = shared(
-            (*key, "factors"),
-            lambda: factor_grmsc(Xs, graph if lam2 > 0 else None, self.orientation),
-            size,
-        )
         run = self._run()
-        settings = (self.lam1, lam2, self.rho, self.mu0, self.mu_max, self.max_iter, self.tol)
-        Z, done = shared(
-            (*key, *settings),
-            lambda: (
-                solve_grmsc(
-                    Xs, lam1=self.lam1, lam2=lam2, rho=self.rho, mu0=self.mu0,
-                    mu_max=self.mu_max, run=run, Z=Z, factors=factors,
-                ),
-                run,
-            ),
-            n * n * views.itemsize,
+        Z = solve_grmsc(
+            Xs, lam1=self.lam1, lam2=lam2, rho=self.rho, mu0=self.mu0, mu_max=self.mu_max, run=run,
+            Z=Z, factors=factors,
         )  # fmt: skip
-        if done is not run:
-            self.history_ = done.history
-            for _ in done:  # it has ended: this only warns again, if it did not converge
-                pass
-        self.n_iter_ = done.n_iter
+        self.n_iter_ = run.n_iter
         return Z
+
+    def _random_solution(self) -> bool:
+        return self.init == "random"
 
 
 def graph_laplacian(

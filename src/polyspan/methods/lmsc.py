@@ -141,6 +141,9 @@ class LMSC(MultiViewClusterer):
         self.random_state = random_state
         self.verbose = verbose
 
+    def _random_solution(self) -> bool:
+        return True
+
     def _solve(self, views: Views, Xs: list[Array]) -> Array:
         if any(map(sp.issparse, Xs)):
             X = sp.csr_array(sp.hstack(Xs))
