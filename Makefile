@@ -5,7 +5,7 @@ EXTRAS ?= test
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test lint reference figure methods bench-methods smoke clean
+.PHONY: help demo test lint reference figure methods bench-methods reproduce smoke clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,12 @@ methods: $(VENV)/.installed-plot ## the tables of methods: docs/methods.md and t
 
 bench-methods: $(VENV)/.installed-plot ## benchmarks/METHODS.md: every method beside its reference figures (needs the data, minutes)
 	$(BIN)/python benchmarks/methods.py
+
+reproduce: $(VENV)/.installed-test ## the paper's tables and figures: runs what is missing in benchmarks/results (hours from nothing), then RESULTS.md
+	for name in paper open wide; do \
+	  $(BIN)/polyspan bench run benchmarks/$$name.toml --store benchmarks/results/$$name.jsonl $(BENCH) || exit 1; \
+	done
+	$(BIN)/python benchmarks/results.py --figures
 
 smoke: $(VENV)/.installed-$(EXTRAS) ## a small benchmark into a temporary store, and its report (seconds)
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && code=0 && \

@@ -239,6 +239,11 @@ def _add_bench(subparsers: Subparsers) -> None:
     report.add_argument(
         "--out", metavar="FILE", help="write there, replacing what it holds (default: print)"
     )
+    report.add_argument(
+        "--figures",
+        metavar="FOLDER",
+        help="also draw NMI of all methods and every grid of lam1 and lam2, as .png files there",
+    )
     report.set_defaults(run=_cmd_bench_report)
 
 
@@ -273,7 +278,13 @@ def _cmd_bench_report(args: argparse.Namespace) -> int:
     from polyspan.bench.store import read_rows
     from polyspan.bench.tables import report
 
-    text = report(read_rows(args.store), args.format)
+    rows = read_rows(args.store)
+    text = report(rows, args.format)
+    if args.figures:
+        from polyspan.bench.figures import save_figures
+
+        for path in save_figures(rows, args.figures):
+            print(f"drew {path}", file=sys.stderr)
     if args.out:
         Path(args.out).write_text(text, "utf-8")
     else:

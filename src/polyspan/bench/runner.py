@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 Work = Callable[..., Row]
-_common = Store(2**30)  # of the jobs in this process
+_common = Store(2**28)  # of the jobs in this process; loky ends one that grows by 300 MB
 
 
 def run_protocol(
@@ -103,11 +103,21 @@ def run_protocol(
                 else:
                     done.append(row)
                     bar.advance(task)
+            pending.sort(key=_like_next_to_like)
             for row in run_jobs(pending, slots, threads, device=device):
                 append_row(store, row)
                 done.append(row)
                 bar.advance(task)
     return Counter(row["status"] for row in done)
+
+
+def _like_next_to_like(job: Job) -> tuple[Any, ...]:
+    """Order in which jobs share most: the first parameter of a grid changes fastest.
+
+    Grids are written with the weights first, and what is shared does not know the weights.
+    """
+    rest = [repr(value) for value in reversed(job.params.values())]
+    return job.source.label, job.method.name, job.method.selection, rest
 
 
 def share_cores(jobs: int | None) -> tuple[int, int]:

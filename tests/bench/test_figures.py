@@ -1,0 +1,80 @@
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib", reason="figures need matplotlib")
+
+from polyspan import GRMSC
+from polyspan.bench.figures import plot_grid, plot_method, plot_scores, save_figures
+from polyspan.bench.tables import summarise
+from polyspan.datasets import make_subspaces
+from polyspan.metrics import SCORES
+
+BASE = {
+    "protocol": "mine", "dataset": "Planted (60)", "source": {"name": "ngs"}, "method": "GRMSC",
+    "paper": "GRMSC", "selection": "tuned", "seed": 0, "status": "ok", "reason": None,
+    "converged": True, "seconds": 1.0, **dict.fromkeys(SCORES, 0.5),
+}  # fmt: skip
+
+
+def tuned(lam1, lam2, k, nmi):
+    params = {"lam1": lam1, "lam2": lam2, "n_neighbors": k}
+    return BASE | {"stage": "tune", "params": params, "key": repr(params), "nmi": nmi}
+
+
+GRID = [
+    tuned(1.0, 1.0, 5, 0.1), tuned(1.0, 10.0, 5, 0.2), tuned(10.0, 1.0, 5, 0.3),
+    tuned(10.0, 10.0, 5, 0.4), tuned(1.0, 1.0, 9, 0.9), tuned(10.0, 10.0, 9, 0.8),
+]  # fmt: skip
+FINAL = BASE | {"stage": "final", "params": {}, "key": "f", "nmi": 0.7}
+
+
+def texts(ax):
+    return [text.get_text() for text in ax.texts]
+
+
+def test_a_grid_shows_the_plane_of_the_best_setting():
+    ax = plot_grid(GRID, "Planted (60)")
+    assert "n_neighbors=9" in ax.get_title("left")
+    assert texts(ax) == [".90", "", "", ".80"]  # lam1 up, lam2 to the right; two were not run
+    image = ax.images[0].get_array()
+    assert image[0, 0] == 0.9
+    assert image[1, 1] == 0.8
+    ax = plot_grid(GRID, "Planted (60)", values=(1.0,))
+    assert texts(ax) == [".90"]
+
+
+def test_what_is_no_grid_is_refused():
+    with pytest.raises(ValueError, match="no grid of lam1 and lam2 was run for RMSC on Planted"):
+        plot_grid(GRID, "Planted (60)", "RMSC")
+    with pytest.raises(ValueError, match="nothing to draw"):
+        plot_scores(summarise(GRID))
+
+
+def test_scores_show_ours_and_the_paper():
+    figure = plot_scores(
+        summarise([FINAL, FINAL | {"selection": "default", "key": "g", "nmi": 0.6}])
+    )
+    drawn = [float(line.get_xdata()[0]) for line in figure.axes[0].lines if len(line.get_xdata())]
+    assert {0.7, 0.6, 0.9547} <= set(drawn)  # the last is the paper's on NGs
+    assert [tick.get_text() for tick in figure.axes[0].get_yticklabels()] == ["GRMSC", "GRMSC"]
+
+
+def test_save_figures(tmp_path):
+    names = [path.name for path in save_figures([*GRID, FINAL], tmp_path)]
+    assert names == ["mine-nmi.png", "mine-grid-planted-60-grmsc.png"]
+    assert all((tmp_path / name).stat().st_size > 1000 for name in names)
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
+        save_figures(GRID, tmp_path / "none")
+
+
+def test_the_method_as_a_diagram():
+    data = make_subspaces(60, 3, random_state=0)
+    model = GRMSC(3, random_state=0).fit(data.views)
+    figure = plot_method(data.views, model.labels_, model.representation_, 10, ["a", "b"])
+    titles = [ax.get_title("left") for ax in figure.axes]
+    assert sum("Lambda" in title for title in titles) == len(data.views) + 1
+    assert sum("Upsilon" in title for title in titles) == len(data.views)
+    drawn = figure.axes[-1].images[0].get_array()
+    assert drawn.shape == (60, 60)
+    blocks = np.sort(model.labels_)[:, None] == np.sort(model.labels_)[None, :]
+    assert drawn[blocks].mean() > 0.1 + drawn[~blocks].mean()  # sorted by cluster
