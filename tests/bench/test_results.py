@@ -1,0 +1,46 @@
+"""The committed pages follow from the committed rows."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from polyspan.bench.protocol import count_jobs, read_protocol
+from polyspan.bench.store import identity, latest, read_rows
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+
+
+@pytest.fixture(scope="module")
+def results():
+    spec = importlib.util.spec_from_file_location("results", BENCHMARKS / "results.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_pages_follow_from_the_rows(results):
+    for path, make in results.PAGES.items():
+        assert path.read_text("utf-8") == getattr(results, make)(), f"{path.name}: make reproduce"
+
+
+def test_a_changed_row_changes_the_page(results, monkeypatch):
+    plain, read = results.results_page(), results.rows_of
+
+    def changed(name):
+        rows = read(name)
+        if name != "paper":
+            return rows
+        index = next(i for i, row in enumerate(rows) if row["stage"] == "final" and row["nmi"])
+        return [*rows[:index], rows[index] | {"nmi": rows[index]["nmi"] / 2}, *rows[index + 1 :]]
+
+    monkeypatch.setattr(results, "rows_of", changed)
+    assert results.results_page() != plain
+
+
+@pytest.mark.parametrize("name", ["paper", "open", "wide"])
+def test_stores_are_complete(name):
+    protocol = read_protocol(BENCHMARKS / f"{name}.toml")
+    rows = latest(read_rows(BENCHMARKS / "results" / f"{name}.jsonl"))
+    assert len(rows) == len({identity(row) for row in rows}) == count_jobs(protocol)
+    assert {row["protocol"] for row in rows} == {name}
