@@ -129,3 +129,44 @@ def test_orthogonal_rows_keep_products_and_map_back(d, kind):
     for p in (0.1, 3.0):
         inverse = np.linalg.inv(X @ X.T + p * np.eye(20))
         assert_allclose(R.T / (s2.T + p) @ R, inverse @ X @ X.T, rtol=0, atol=1e-11)
+
+
+def test_largest_sum_is_that_of_the_original_rows_when_it_decides():
+    rng = np.random.default_rng(0)
+    turn = np.linalg.qr(rng.normal(size=(9, 4)))[0]
+    A = rng.normal(size=(4, 6))
+    wanted = np.abs(turn @ A).sum(axis=1).max()
+    for tol in (0.999 * wanted, 1.001 * wanted):
+        assert linalg.largest_sum(A, 9, tol, lambda B: turn @ B) == pytest.approx(wanted, rel=1e-12)
+    # Where the bounds say it all, nothing is mapped back.
+    bound = np.linalg.norm(A) * 6**0.5
+    for tol in (0.0, 1e-3 * wanted, 1e3 * wanted):
+        found = linalg.largest_sum(A, 9, tol, pytest.fail)
+        assert found == pytest.approx(bound, rel=1e-12)
+        assert (found < tol) == (wanted < tol)
+
+
+def test_largest_sum_of_blocks_of_columns():
+    rng = np.random.default_rng(0)
+    rows = 2**19  # two columns at a time
+    A = rng.normal(size=(1, 5))
+    pattern = np.zeros((rows, 1))
+    pattern[7] = 1.0  # of length 1, so that lengths are kept
+    wanted = np.abs(A).sum()
+    found = linalg.largest_sum(A, rows, 0.999 * wanted, lambda B: pattern @ B)
+    assert found == pytest.approx(wanted, rel=1e-12)
+
+
+def test_stack_views_measures_every_view_in_its_own_features():
+    rng = np.random.default_rng(0)
+    Xs = [rng.normal(size=(6, d)) for d in (3, 20)]
+    R, s2, rows, worst = linalg.stack_views(Xs)
+    assert_allclose(s2[:, 0], np.sum(R**2, axis=1), rtol=1e-12)
+    for k, X in zip(rows, Xs, strict=True):
+        assert_allclose(R[k].T @ R[k], X @ X.T, rtol=0, atol=1e-12)
+    for measure, norm in (
+        (linalg.largest_entry, lambda X: np.abs(X).max()),
+        (linalg.largest_sum, lambda X: np.abs(X).sum(axis=0).max()),
+    ):
+        wanted = max(norm(X) for X in Xs)
+        assert worst(R, 0.999 * wanted, measure) == pytest.approx(wanted, rel=1e-12)

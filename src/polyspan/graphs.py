@@ -4,12 +4,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from array_api_compat import array_namespace, device
+from array_api_compat import array_namespace
 
 from polyspan.linalg import (
     Array,
     astype,
     diagonal,
+    diagonal_mask,
     gram,
     kth_smallest,
     lowest_eigenpairs,
@@ -52,13 +53,7 @@ def squared_distances(X: Array, *, ties: bool = False) -> Array:
         # Powers of two: the grids of pairs of different lengths are parts of each other.
         grid = 2.0 ** xp.floor(xp.log2(xp.where(sums > 0, sums, xp.ones_like(sums)))) * 2**14 * eps
         D2 = xp.round(D2 / grid) * grid
-    return astype(xp.where(_eye(D2), xp.zeros_like(D2), D2), dtype)
-
-
-def _eye(A: Array) -> Array:
-    """Boolean identity matrix of the size, library and device of A."""
-    xp = array_namespace(A)
-    return xp.eye(A.shape[0], dtype=xp.bool, device=device(A))
+    return astype(xp.where(diagonal_mask(D2), xp.zeros_like(D2), D2), dtype)
 
 
 def median_distance(D2: Array) -> float:
@@ -130,7 +125,7 @@ def mutual_neighbors(D2: Array, k: int) -> Array:
            [0, 0, 0]])
     """
     xp = array_namespace(D2)
-    D2 = xp.where(_eye(D2), xp.full_like(D2, xp.inf), D2)
+    D2 = xp.where(diagonal_mask(D2), xp.full_like(D2, xp.inf), D2)
     limit = kth_smallest(D2, k)
     below, ties = D2 < limit, D2 == limit
     room = k - xp.count_nonzero(below, axis=1, keepdims=True)
@@ -178,7 +173,7 @@ def laplacian(W: Array) -> Array:
     """
     xp = array_namespace(W)
     degrees: Any = xp.sum(W, axis=1, keepdims=True)
-    return xp.where(_eye(W), degrees - W, -W)
+    return xp.where(diagonal_mask(W), degrees - W, -W)
 
 
 def normalized(W: Array) -> Array:

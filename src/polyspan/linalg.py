@@ -3,7 +3,7 @@
 Everything runs on any array library that follows the array API, on the device of its input.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,12 @@ def gram(X: Array) -> Array:
 def diagonal(A: Array) -> Array:
     """Main diagonal of a square matrix."""
     return array_namespace(A).linalg.diagonal(A)
+
+
+def diagonal_mask(A: Array) -> Array:
+    """Boolean identity matrix of the size, library and device of a square matrix."""
+    xp = array_namespace(A)
+    return xp.eye(A.shape[0], dtype=xp.bool, device=device(A))
 
 
 def eigh(A: Array, *, overwrite: bool = False) -> tuple[Array, Array]:
@@ -133,6 +139,12 @@ def longest_column(A: Array) -> float:
     return float(array_namespace(A).max(column_lengths(A)))
 
 
+def largest_row_sum(A: Array) -> float:
+    """Largest sum of the absolute values of a row: the infinity norm, as MATLAB has it."""
+    xp = array_namespace(A)
+    return float(xp.max(xp.sum(xp.abs(A), axis=1)))
+
+
 def reduce_rows(X: Array) -> tuple[Array, Callable[[Array], Array]]:
     """Replace the d x n matrix of a view by R with at most n rows and R^T R = X^T X.
 
@@ -202,6 +214,44 @@ def orthogonal_rows(X: Array) -> tuple[Array, Array, Callable[[Array], Array]]:
     xp = array_namespace(w)
     P = astype(P, R.dtype)
     return P.T @ R, astype(xp.clip(w, min=0.0), R.dtype)[:, None], lambda A: back(P @ A)
+
+
+def stack_views(
+    Xs: Sequence[Array],
+) -> tuple[Array, Array, list[slice], Callable[..., float]]:
+    """`orthogonal_rows` of all views, one below the other.
+
+    Returns
+    -------
+    R : (r, n) array
+        The reduced views, samples in columns.
+    s2 : (r, 1) array
+        Squared lengths of its rows.
+    rows : list of slice
+        Which rows of R belong to which view.
+    worst : callable
+        ``worst(D, tol)`` is the `largest_entry` of an (r, n) residual D, over all views;
+        ``worst(D, tol, largest_sum)`` its `largest_sum`.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(5, 3))
+    >>> R, s2, rows, worst = stack_views([X, X[:, 1:]])
+    >>> R.shape, rows, bool(worst(R, 1.0) >= np.abs(X).max())
+    ((5, 5), [slice(0, 3, None), slice(3, 5, None)], True)
+    """
+    parts, squares, backs = zip(*(orthogonal_rows(X) for X in Xs), strict=True)
+    xp = array_namespace(*parts)
+    ends = np.cumsum([part.shape[0] for part in parts])
+    rows = [slice(int(b - part.shape[0]), int(b)) for b, part in zip(ends, parts, strict=True)]
+
+    def worst(D: Array, tol: float, measure: Callable[..., float] = largest_entry) -> float:
+        return max(
+            measure(D[k, :], X.shape[1], tol, back)
+            for k, X, back in zip(rows, Xs, backs, strict=True)
+        )
+
+    return xp.concat(parts), xp.concat(squares), rows, worst
 
 
 def factor_z_step(
@@ -309,10 +359,36 @@ def largest_entry(A: Array, rows: int, tol: float, back: Callable[[Array], Array
     if bound < tol or bound >= tol * rows**0.5:
         return bound
     xp = array_namespace(A)
+    return max(float(xp.max(xp.abs(back(part)))) for part in _column_blocks(A, rows))
+
+
+def largest_sum(A: Array, rows: int, tol: float, back: Callable[[Array], Array]) -> float:
+    """`largest_row_sum` of a residual in original coordinates, when it decides about ``tol``.
+
+    As `largest_entry`. With f the Frobenius norm of A, which has n columns, the largest sum lies
+    between ``f / sqrt(rows)`` and ``sqrt(n) f``; when both are on one side of ``tol`` the latter
+    is returned.
+
+    Examples
+    --------
+    >>> turn = np.array([[0.6, -0.8], [0.8, 0.6]])
+    >>> largest_sum(np.array([[5.0, 5.0], [0.0, 0.0]]), 2, 7.0, lambda A: turn @ A)
+    8.0
+    """
+    norm = sum_squares(A) ** 0.5
+    bound = norm * A.shape[1] ** 0.5
+    if bound < tol or norm >= tol * rows**0.5:
+        return bound
+    xp = array_namespace(A)
+    sums = [xp.sum(xp.abs(back(part)), axis=1) for part in _column_blocks(A, rows)]
+    return float(xp.max(sum(sums)))
+
+
+def _column_blocks(A: Array, rows: int) -> Iterator[Array]:
+    """Columns of A, so many at a time that ``rows`` rows of them are about n x n numbers."""
     n = A.shape[1]
-    step = max(1, max(n * n, 2**20) // rows)  # hold about n x n numbers, however wide the view is
-    parts = (A[:, j : min(j + step, n)] for j in range(0, n, step))
-    return max(float(xp.max(xp.abs(back(part)))) for part in parts)
+    step = max(1, max(n * n, 2**20) // rows)
+    return (A[:, j : min(j + step, n)] for j in range(0, n, step))
 
 
 class TopEigenvectors:

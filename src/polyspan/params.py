@@ -25,13 +25,19 @@ def one_of(*options: Any) -> Check:
     return check
 
 
-def real(low: float, high: float = np.inf, *, open_low: bool = False) -> Check:
-    """Check that a value is a finite number between two bounds."""
+def real(
+    low: float, high: float = np.inf, *, open_low: bool = False, none: str | None = None
+) -> Check:
+    """Check that a value is a finite number between two bounds (or None, which means ``none``)."""
     words = f"a finite number {'>' if open_low else '>='} {low:g}"
     if high < np.inf:
         words += f" and <= {high:g}"
+    if none:
+        words += f", or None for {none}"
 
     def check(value: Any) -> str | None:
+        if value is None and none:
+            return None
         if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
             return words
         try:

@@ -35,41 +35,48 @@ def views(n=12, dims=(5, 30), seed=0):
     return [X / np.linalg.norm(X, axis=1, keepdims=True) for X in Xs]
 
 
-def literal(Xs, lam_c, lam_d, turns, rho=1.9, mu=1e-4):
-    """The recursion as the paper prints it: all features, plain SVDs and inverses."""
+def literal(Xs, lam_c, lam_d, as_released, turns, rho=1.1, mu=1e-6):
+    """The recursion from the mathematics: all features, plain SVDs and inverses."""
     Xs = [X.T for X in Xs]
     n = Xs[0].shape[1]
     I = np.eye(n)
     C, Y2 = np.zeros((2, n, n))
     Ds = [np.zeros((n, n)) for _ in Xs]
-    Es, Ys = ([np.zeros_like(X) for X in Xs] for _ in range(2))
+    Es, Ws, Ys, Y3s = ([np.zeros_like(X) for X in Xs] for _ in range(4))
     for _ in range(turns):
+        right = np.zeros((n, n))
+        for v, X in enumerate(Xs):
+            left = X.T @ X + 2 * lam_d / mu * I
+            Ds[v] = np.linalg.solve(left, X.T @ (X - X @ C - Es[v] + Ys[v] / mu))
+            T = X - X @ (C + Ds[v]) + Ys[v] / mu
+            if as_released:
+                Es[v] = (T + Ws[v] - Y3s[v] / mu) / 2
+                T = Es[v] + Y3s[v] / mu
+            Ws[v] = T * np.maximum(1 - 1 / mu / np.linalg.norm(T, axis=0), 0)
+            Es[v] = Es[v] if as_released else Ws[v]
+            right += X.T @ (X - X @ Ds[v] - Es[v] + Ys[v] / mu)
         U, s, Vt = np.linalg.svd(C + Y2 / mu)
         J = U @ np.diag(np.maximum(s - lam_c / mu, 0)) @ Vt
-        right = J - Y2 / mu
-        for X, D, E, Y in zip(Xs, Ds, Es, Ys, strict=True):
-            right = right + X.T @ (X - X @ D - E + Y / mu)
-        C = np.linalg.inv(sum(X.T @ X for X in Xs) + I) @ right
-        for v, (X, E, Y) in enumerate(zip(Xs, Es, Ys, strict=True)):
-            left = X.T @ X + 2 * lam_d / mu * I
-            D = Ds[v] = np.linalg.solve(left, X.T @ (X - X @ C - E + Y / mu))
-            T = X - X @ (C + D) + Y / mu
-            lengths = np.linalg.norm(T, axis=0)
-            Es[v] = T * np.maximum(1 - 1 / mu / lengths, 0)
-            Ys[v] = Y + mu * (X - X @ (C + D) - Es[v])
+        C = np.linalg.inv(sum(X.T @ X for X in Xs) + I) @ (right + J - Y2 / mu)
+        for v, X in enumerate(Xs):
+            Ys[v] = Ys[v] + mu * (X - X @ (C + Ds[v]) - Es[v])
+            Y3s[v] = Y3s[v] + mu * (Es[v] - Ws[v])
         Y2 = Y2 + mu * (C - J)
         mu *= rho
     return C, Ds
 
 
-@pytest.mark.parametrize("turns", [1, 5, 25])
+@pytest.mark.parametrize("as_released", [False, True])
+@pytest.mark.parametrize("turns", [1, 5, 100, 180])
 @pytest.mark.parametrize(("lam_c", "lam_d"), [(0.1, 0.1), (0.02, 1.0)])
-def test_equals_the_literal_algorithm(turns, lam_c, lam_d):
+def test_equals_the_literal_algorithm(as_released, turns, lam_c, lam_d):
     Xs = views()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        C, Ds = solve_csmsc(Xs, lam_c=lam_c, lam_d=lam_d, run=Run("", turns, 0.0))
-    wanted = literal(Xs, lam_c, lam_d, turns)
+        C, Ds = solve_csmsc(
+            Xs, lam_c=lam_c, lam_d=lam_d, as_released=as_released, run=Run("", turns, 0.0)
+        )
+    wanted = literal(Xs, lam_c, lam_d, as_released, turns)
     # singular values are lowered to an accuracy of 1e-10, and turns make that a little more
     assert_allclose(C, wanted[0], rtol=0, atol=1e-8)
     for one, two in zip(Ds, wanted[1], strict=True):
@@ -97,7 +104,9 @@ def test_reaches_the_optimum_that_cvxpy_finds(lam_c, lam_d):
     problem = cvxpy.Problem(cvxpy.Minimize(errors + lam_c * cvxpy.normNuc(C) + lam_d * own))
     best = problem.solve(solver=cvxpy.SCS, eps=1e-8, max_iters=100_000)
     run = Run("CSMSC", 20_000, 1e-9)
-    found = solve_csmsc(Xs, lam_c=lam_c, lam_d=lam_d, rho=1.005, mu0=1e-1, mu_max=1e9, run=run)
+    found = solve_csmsc(
+        Xs, lam_c=lam_c, lam_d=lam_d, as_released=False, rho=1.005, mu0=0.1, mu_max=1e9, run=run
+    )
     assert run.converged
     # mu grows by 0.5% a turn, which leaves a gap of some 1e-5
     assert objective(Xs, *found, lam_c, lam_d) == pytest.approx(best, rel=1e-4)
@@ -105,14 +114,15 @@ def test_reaches_the_optimum_that_cvxpy_finds(lam_c, lam_d):
 
 
 def test_costly_differences_leave_the_common_part():
-    C, Ds = solve_csmsc(views(), lam_c=0.1, lam_d=1e8)
+    run = Run("CSMSC", 400, 1e-7)
+    C, Ds = solve_csmsc(views(), lam_c=0.1, lam_d=1e8, as_released=False, run=run)
     assert max(np.abs(D).max() for D in Ds) < 1e-6
     assert np.abs(C).max() > 0.1
 
 
 def test_costly_common_part_leaves_the_differences():
     run = Run("CSMSC", 1000, 1e-6)
-    C, Ds = solve_csmsc(views(), lam_c=100.0, lam_d=0.1, rho=1.05, run=run)
+    C, Ds = solve_csmsc(views(), lam_c=100.0, lam_d=0.1, as_released=False, rho=1.05, run=run)
     assert np.abs(C).max() < 1e-5  # tol is 1e-6
     assert min(np.abs(D).max() for D in Ds) > 0.1
 
@@ -134,10 +144,41 @@ def test_recovers_planted_subspaces_with_the_defaults(seed):
 
 
 def test_history_is_the_stopping_rule():
-    model = CSMSC(3).fit(make_subspaces(45, 3).views)
+    model = CSMSC(3, as_released=False, max_iter=400).fit(make_subspaces(45, 3).views)
     assert set(model.history_) == {"data", "split"}
     last, before = ([values[k] for values in model.history_.values()] for k in (-1, -2))
-    assert max(last) < 1e-6 <= max(before)
+    assert max(last) < 1e-7 <= max(before)
+
+
+def test_the_program_ends_after_its_turns_without_a_warning():
+    Xs = make_subspaces(45, 3, noise=0.1).views
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        model = CSMSC(3).fit(Xs)
+    assert model.n_iter_ == 100
+    with pytest.warns(ConvergenceWarning, match="CSMSC stopped after max_iter=100 turns"):
+        CSMSC(3, as_released=False).fit(Xs)
+
+
+def test_the_program_stops_when_the_fit_stands_still():
+    model = CSMSC(3, scale=None, max_iter=600).fit(make_subspaces(45, 3).views)
+    assert set(model.history_) == {"change"}
+    Xs = [X.T for X in make_subspaces(45, 3).views]
+    fits = [sum(np.sum(X**2) for X in Xs)]
+    for turns in (1, 2):
+        C, Ds = literal([X.T for X in Xs], 0.1, 0.1, True, turns)
+        fits.append(sum(np.sum((X - X @ (C + D)) ** 2) for X, D in zip(Xs, Ds, strict=True)))
+    # rounding of sums of squares that are near 90
+    assert_allclose(model.history_["change"][:2], np.abs(np.diff(fits)), rtol=0, atol=1e-9)
+    assert model.n_iter_ < 600
+    assert model.history_["change"][-1] < 1e-7 <= model.history_["change"][-2]
+
+
+def test_constants_are_those_of_the_authors_program():
+    params = CSMSC().get_params()
+    known = {"rho": 1.1, "mu0": 1e-6, "mu_max": 1e6, "max_iter": 100, "tol": 1e-7}
+    assert {name: params[name] for name in known} == known
+    assert params["as_released"]
 
 
 def test_other_array_libraries_find_the_same():

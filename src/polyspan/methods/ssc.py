@@ -27,11 +27,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, device
+from array_api_compat import array_namespace
 
 from polyspan import prox
 from polyspan.base import COMMON, About, MultiViewClusterer
-from polyspan.linalg import Array, gram, orthogonal_rows
+from polyspan.linalg import Array, diagonal_mask, gram, orthogonal_rows
 from polyspan.params import device_name, real
 from polyspan.run import Run
 from polyspan.views import Views
@@ -138,14 +138,9 @@ def smallest_maximum(G: Array) -> float:
     """
     xp = array_namespace(G)
     G = xp.abs(G)
-    largest = xp.max(xp.where(_eye(G), xp.zeros_like(G), G), axis=1)
+    largest = xp.max(xp.where(diagonal_mask(G), xp.zeros_like(G), G), axis=1)
     largest = largest[largest > 1e-8 * float(xp.max(G))]
     return float(xp.min(largest)) if largest.shape[0] else 1.0
-
-
-def _eye(G: Array) -> Array:
-    xp = array_namespace(G)
-    return xp.eye(G.shape[0], dtype=xp.bool, device=device(G))
 
 
 def solve_ssc(X: Array, *, lam: float, rho: float, run: Run | None = None) -> Array:
@@ -166,7 +161,7 @@ def solve_ssc(X: Array, *, lam: float, rho: float, run: Run | None = None) -> Ar
         return R.T @ (lam / (lam * s2 + rho) * R)  # (lam X^T X + rho I)^-1 lam X^T X
 
     K = factor(rho)
-    diagonal = _eye(K)
+    diagonal = diagonal_mask(K)
     C = Y = xp.zeros_like(K)
     for turn in run:
         B = C - Y / rho
