@@ -7,7 +7,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from polyspan import spectral
-from polyspan.spectral import component_clustering, spectral_clustering, spectral_embedding
+from polyspan.spectral import (
+    component_clustering,
+    kmeans,
+    left_singular,
+    spectral_clustering,
+    spectral_embedding,
+)
 
 
 def blocks(sizes=(7, 9, 11), link=0.02, seed=0):
@@ -163,3 +169,39 @@ def test_rows_are_clustered_by_direction():
     labels = spectral.cluster_rows(strict.asarray(lengths * directions), 3, random_state=0)
     assert adjusted_rand_score(labels, np.repeat([0, 1, 2], 10)) == 1
     assert np.array_equal(spectral.unit_rows(np.zeros((2, 3))), np.zeros((2, 3)))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_left_singular_vectors(dtype):
+    rng = np.random.default_rng(0)
+    n = 2**14 + 100  # more than one block
+    Z = (rng.normal(size=(n, 6)) * [9, 7, 5, 3, 2, 1]).astype(dtype)
+    U = left_singular(Z, 3)
+    assert U.dtype == dtype
+    wanted = np.linalg.svd(Z.astype(float), full_matrices=False)[0][:, :3]
+    # Each is known up to its sign. Rounding, divided by the gaps between singular values:
+    atol = 1e-12 if dtype == np.float64 else 1e-6
+    np.testing.assert_allclose(np.abs(np.sum(U * wanted, axis=0)), 1, atol=atol)
+
+
+def test_left_singular_vectors_that_are_not_there():
+    Z = np.outer(np.arange(1.0, 9), [1, 2, 3])
+    U = left_singular(Z, 5)  # rank 1, 3 columns, 5 asked for
+    assert U.shape == (8, 5)
+    np.testing.assert_allclose(np.abs(U[:, 0]), np.arange(1, 9) / 204**0.5, rtol=1e-12)
+    assert not U[:, 1:].any()
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_kmeans_of_a_sample_and_of_all(make):
+    rng = np.random.default_rng(0)
+    truth = np.arange(600) % 3
+    Y = make(10 * np.eye(3)[truth] + rng.normal(size=(600, 3)))
+    for sample in (600, 100):
+        model = kmeans(Y, 3, n_init=2, random_state=0, sample=sample)
+        assert adjusted_rand_score(truth, model.labels_) == 1
+        # the last run is one on all rows: its centres are their means
+        means = [Y[model.labels_ == k].mean(axis=0) for k in range(3)]
+        np.testing.assert_allclose(model.cluster_centers_, means, atol=1e-12)
+        again = kmeans(Y, 3, n_init=2, random_state=0, sample=sample)
+        np.testing.assert_array_equal(again.labels_, model.labels_)

@@ -6,7 +6,14 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from polyspan.views import Views, available_memory, check_memory, check_views, scale_views
+from polyspan.views import (
+    Views,
+    available_memory,
+    check_memory,
+    check_views,
+    numpy_views,
+    scale_views,
+)
 
 FORMATS = ["csr", "csc", "coo", "lil", "dok", "dia", "bsr"]
 
@@ -440,6 +447,29 @@ def test_memory():
         MemoryError, match=r"^GRMSC on 50000000 samples needs about .* GiB are free"
     ):
         check_memory("GRMSC", 50_000_000, 8, 10, free)
+
+
+def test_memory_of_methods_without_square_matrices():
+    check_memory("LMVSC", 10**6, 8, 0, 2**30, n_linear=100)
+    match = (
+        r"^LMVSC on 1000000 samples needs about 7 GiB for its 1000 numbers per sample, but 1 GiB"
+    )
+    with pytest.raises(MemoryError, match=match):
+        check_memory("LMVSC", 10**6, 8, 0, 2**30, n_linear=1000)
+
+
+def test_numpy_views_are_in_the_order_of_rows():
+    strict = pytest.importorskip("array_api_strict")
+    for X in (np.asfortranarray(data()), strict.asarray(data())):
+        found = numpy_views(check_views([X]), None)[0]
+        assert isinstance(found, np.ndarray)
+        assert found.flags.c_contiguous
+        np.testing.assert_array_equal(found, data())
+
+
+def test_widths():
+    views = check_views([data(8, 4), sp.csr_array(np.eye(8, 100))])
+    assert views.widths == [4, 1]
 
 
 def test_views_know_their_size():

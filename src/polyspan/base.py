@@ -159,13 +159,18 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
                 f"{n - 1} others."
             )
         free = available_memory() if self.device is None else check_device(name, self.device)
-        check_memory(name, n, views.itemsize, self._n_square(views), free)
+        need = self._n_square(views), free, self._n_linear(views)
+        check_memory(name, n, views.itemsize, *need)
         return views
 
     def _n_square(self, views: Views) -> float:
         """Peak memory in units of n x n matrices."""
         n = views.n_samples
         return 10 + 5 * sum(min(view.shape[1], n) for view in views.arrays) / n
+
+    def _n_linear(self, views: Views) -> float:
+        """Peak memory of a method without n x n matrices, in numbers per sample."""
+        return 0.0
 
     def _solve(self, views: Views, Xs: list[Array]) -> Array:
         raise NotImplementedError

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from array_api_compat import array_namespace, device
+import numpy as np
+from array_api_compat import array_namespace, device, is_numpy_array
 
 from polyspan.linalg import TopEigenvectors, column_lengths, sum_squares
 
@@ -60,11 +61,17 @@ def simplex(A: Array) -> Array:
            [0.5, 0.4, 0.1]])
     """
     xp = array_namespace(A)
-    ordered = xp.sort(A, axis=1, descending=True)
     counts = xp.arange(1, A.shape[1] + 1, dtype=A.dtype, device=device(A))[None, :]
-    levels = (xp.cumulative_sum(ordered, axis=1) - 1) / counts
     # The level falls on as long as the next largest entry is above it, so the right one is the
     # largest of all levels.
+    if is_numpy_array(A):  # the same numbers, in place and from a sort that runs forwards
+        levels = np.sort(-A, axis=1)
+        np.cumsum(levels, axis=1, out=levels)
+        levels += 1
+        levels /= counts
+        return np.maximum(A + np.min(levels, axis=1, keepdims=True), 0)
+    ordered = xp.sort(A, axis=1, descending=True)
+    levels = (xp.cumulative_sum(ordered, axis=1) - 1) / counts
     return xp.clip(A - xp.max(levels, axis=1, keepdims=True), min=0.0)
 
 

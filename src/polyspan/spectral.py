@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -12,8 +13,9 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 
-from polyspan.linalg import Array, to_numpy
+from polyspan.linalg import Array, eigh, to_numpy
 
 EXACT_BELOW = 3000  # samples up to which a dense eigensolver is used
 
@@ -128,6 +130,66 @@ def cluster_rows(
     with quiet_kmeans():
         model = KMeans(n_clusters, n_init=n_init, random_state=random_state)
         return model.fit_predict(unit_rows(to_numpy(Y)))
+
+
+def left_singular(Z: np.ndarray, c: int) -> np.ndarray:
+    """Left singular vectors of the c largest singular values of a tall matrix, from Z^T Z.
+
+    Columns stay zero where Z, because its rank is too low, has nothing but rounding to offer. The
+    sums run over blocks of rows in float64, so that float32 loses nothing more.
+
+    Examples
+    --------
+    >>> Z = np.array([[3.0, 0.0], [0.0, 2.0], [4.0, 0.0]])
+    >>> np.abs(left_singular(Z, 2)).round(12)
+    array([[0.6, 0. ],
+           [0. , 1. ],
+           [0.8, 0. ]])
+    """
+    n, p = Z.shape
+    blocks = [slice(i, i + 2**14) for i in range(0, n, 2**14)]
+    G = np.zeros((p, p))
+    for rows in blocks:
+        part = Z[rows].astype(np.float64, copy=False)
+        G += part.T @ part
+    w, V = eigh(G)
+    w, V = w[: -c - 1 : -1], V[:, : -c - 1 : -1]
+    sure = w > p * np.finfo(Z.dtype).eps * w[0]
+    V = np.where(sure, V / np.sqrt(np.where(sure, w, 1)), 0)
+    U = np.zeros((n, c), dtype=Z.dtype)
+    for rows in blocks:
+        U[rows, : V.shape[1]] = Z[rows] @ V
+    return U
+
+
+def kmeans(
+    Y: Any,
+    n_clusters: int,
+    *,
+    n_init: int = 20,
+    random_state: int | np.random.RandomState | None = None,
+    sample: int = 20_000,
+) -> KMeans:
+    """Fit k-means to the rows of Y, at a cost that the restarts do not multiply.
+
+    Of more than ``sample`` rows (and ten per cluster) the restarts see only that many, drawn at
+    random; the best of them starts one run on all rows.
+
+    Examples
+    --------
+    >>> Y = np.repeat(np.eye(2), 500, axis=0)
+    >>> model = kmeans(Y, 2, random_state=0, sample=100)
+    >>> bool(model.labels_[0] == model.labels_[499] != model.labels_[500])
+    True
+    """
+    n, few = Y.shape[0], max(sample, 10 * n_clusters)
+    rng = check_random_state(random_state)
+    with quiet_kmeans():
+        if n <= few:
+            return KMeans(n_clusters, n_init=n_init, random_state=rng).fit(Y)
+        some = Y[np.sort(rng.choice(n, few, replace=False))]
+        start = KMeans(n_clusters, n_init=n_init, random_state=rng).fit(some).cluster_centers_
+        return KMeans(n_clusters, init=start, n_init=1, random_state=rng).fit(Y)
 
 
 def component_clustering(

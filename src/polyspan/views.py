@@ -36,6 +36,11 @@ class Views(NamedTuple):
         """Bytes of one number."""
         return 4 if "float32" in str(self.arrays[0].dtype) else 8
 
+    @property
+    def widths(self) -> list[float]:
+        """Numbers that a sample takes in every view: features, of a sparse view those stored."""
+        return [x.nnz / x.shape[0] if sp.issparse(x) else x.shape[1] for x in self.arrays]
+
 
 def check_views(X: Any, views: Sequence[Any] | None = None, estimator: Any = None) -> Views:
     """Check several views of the same samples and bring them to one form.
@@ -325,6 +330,30 @@ def scale_views(views: Views, scale: str | None) -> list[Any]:
     return scaled
 
 
+def numpy_views(views: Views, scale: str | None) -> list[Any]:
+    """Scale the views as `scale_views`, for methods that work in NumPy only.
+
+    Dense views become NumPy arrays in the order of rows, sparse ones csr_arrays with the short
+    indices that k-means wants.
+
+    Examples
+    --------
+    >>> X = sp.csr_array(np.eye(2))
+    >>> X.indices = X.indices.astype(np.int64)
+    >>> numpy_views(check_views(X), "unit")[0].indices.dtype
+    dtype('int32')
+    """
+    found = []
+    for view in scale_views(views, scale):
+        if not sp.issparse(view):
+            view = np.ascontiguousarray(to_numpy(view))
+        elif max(view.nnz, view.shape[1]) < 2**31:
+            short = view.indices.astype(np.int32), view.indptr.astype(np.int32)
+            view = sp.csr_array((view.data, *short), shape=view.shape)
+        found.append(view)
+    return found
+
+
 def _check_dense(view: Any, name: str) -> None:
     """Refuse to make a sparse view dense that does not fit, with the copies that scaling makes."""
     need, free = 4 * view.shape[0] * view.shape[1] * view.dtype.itemsize, available_memory()
@@ -399,8 +428,13 @@ def _standard(view: Any) -> Any:
     return xp.where(spread > noise, view / xp.where(spread > noise, spread, 1.0), 0.0 * view)
 
 
-def check_memory(owner: str, n: int, itemsize: int, n_square: float, free: int | None) -> None:
-    """Refuse work whose n x n matrices do not fit, before any of them is made.
+def check_memory(
+    owner: str, n: int, itemsize: int, n_square: float, free: int | None, n_linear: float = 0.0
+) -> None:
+    """Refuse work whose matrices do not fit, before any of them is made.
+
+    ``n_square`` is their number when they are n x n, ``n_linear`` how many numbers beside them a
+    sample takes.
 
     Examples
     --------
@@ -409,13 +443,16 @@ def check_memory(owner: str, n: int, itemsize: int, n_square: float, free: int |
     ...
     MemoryError: GRMSC on 10000000 samples needs about 7450581 GiB for its n x n matrices, but ...
     """
-    need = n_square * n * n * itemsize
-    if free is not None and need > free:
-        raise MemoryError(
-            f"{owner} on {n} samples needs about {need / 2**30:.0f} GiB for its n x n matrices, "
-            f"but {free / 2**30:.0f} GiB are free: use fewer samples, float32 input, or a method "
-            "that does not hold n x n matrices."
-        )
+    need = (n_square * n + n_linear) * n * itemsize
+    if free is None or need <= free:
+        return
+    square = n_square > 0
+    what = "n x n matrices" if square else f"{n_linear:.0f} numbers per sample"
+    hint = "a method that does not hold n x n matrices" if square else "fewer features or anchors"
+    raise MemoryError(
+        f"{owner} on {n} samples needs about {need / 2**30:.0f} GiB for its {what}, but "
+        f"{free / 2**30:.0f} GiB are free: use fewer samples, float32 input, or {hint}."
+    )
 
 
 def available_memory() -> int | None:

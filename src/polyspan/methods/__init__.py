@@ -7,9 +7,11 @@ from polyspan.methods.coregspectral import CoRegSpectral
 from polyspan.methods.cotrainspectral import CoTrainSpectral
 from polyspan.methods.csmsc import CSMSC
 from polyspan.methods.dimsc import DiMSC
+from polyspan.methods.fpmvs import FPMVS
 from polyspan.methods.gmc import GMC
 from polyspan.methods.grmsc import GRMSC
 from polyspan.methods.lmsc import LMSC
+from polyspan.methods.lmvsc import LMVSC
 from polyspan.methods.lrr import LRR
 from polyspan.methods.ltmsc import LTMSC
 from polyspan.methods.mcgc import MCGC
@@ -38,6 +40,8 @@ METHODS = {
         SSC,
         DiMSC,
         MVSC,
+        LMVSC,
+        FPMVS,
         BestSingleView,
         ConcatKMeans,
         ConcatSpectral,

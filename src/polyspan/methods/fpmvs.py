@@ -1,0 +1,198 @@
+"""FPMVS-CAG: fast parameter-free multi-view subspace clustering with consensus anchor guidance.
+
+All views share m = c anchors, the columns of A (c x c), and one graph Z (c x n) from samples to
+anchors; W_v (d_v x c) takes the anchors to the features of a view::
+
+    min sum_v gamma_v^2 |X_v - W_v A Z|_F^2
+    s.t. W_v^T W_v = I, A^T A = I, Z >= 0, columns of Z and gamma sum to 1
+
+Every step solves its part of the problem, so that the objective never rises::
+
+    W_v   = U V^T  of the singular value decomposition U S V^T of  X_v Z^T A^T
+    A     = U V^T  of that of  sum_v gamma_v^2 W_v^T X_v Z^T
+    Z     = columns of  sum_v gamma_v^2 A^T W_v^T X_v / sum_v gamma_v^2  projected on the simplex
+    gamma = 1 / |X_v - W_v A Z|_F^2, divided by their sum
+
+The Z step is a projection because the columns of W_v A are orthonormal. A view with fewer features
+than clusters has no such W_v: it counts as padded with features that are zero until it has c, and
+the same formulas give the other rows of its W_v. The anchors start at c samples drawn at random,
+made orthonormal. Labels come from k-means on the right singular vectors of Z, rows scaled to unit
+length.
+
+A is square, as the paper has it, so that W_v A is U V^T of X_v Z^T whatever rotation A is: the
+second step leaves A at the identity, where it starts.
+
+Mixtures of c orthonormal anchors with weights that sum to 1 are cones: a cluster must lie to one
+side of the origin. Subspaces that are filled to both sides are beyond this model; see LMVSC.
+
+Reference: S. Wang, X. Liu, X. Zhu, P. Zhang, Y. Zhang, F. Gao, E. Zhu, "Fast parameter-free
+multi-view subspace clustering with consensus anchor guidance", IEEE TIP 31, 2022.
+"""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_random_state
+
+from polyspan import prox
+from polyspan.base import COMMON, About, MultiViewClusterer
+from polyspan.params import Check
+from polyspan.run import Run
+from polyspan.spectral import kmeans, left_singular, unit_rows
+from polyspan.views import Views, numpy_views
+
+
+class FPMVS(MultiViewClusterer):
+    """Anchors and their graph learned together without a parameter (FPMVS-CAG), linear in n.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters, and of anchors.
+    scale : {"unit", "standard+unit", None}, default="standard+unit"
+        Scaling of samples to unit length, after standardising features if asked. Without the
+        latter a view whose samples all point in one direction takes all the weight.
+    max_iter : int, default=200
+        Most turns.
+    tol : float, default=1e-5
+        Stop when the objective falls by less, relatively.
+    n_init : int, default=20
+        Restarts of k-means. More than 20,000 samples are represented by that many in them.
+    views : list of slices or of column lists, default=None
+        Cuts a single 2-D ``X`` into views.
+    random_state : int, RandomState or None, default=None
+        Draws the samples at which the anchors start, and seeds k-means.
+    verbose : int, default=0
+        Print every ``verbose``-th turn.
+
+    Attributes
+    ----------
+    labels_ : (n,) array
+        Cluster of every sample.
+    representation_ : (n_clusters, n) array
+        Z, how every sample is made of the anchors.
+    anchors_ : (n_clusters, n_clusters) array
+        A, the anchors in its columns.
+    projections_ : list of (d_v, n_clusters) arrays
+        W_v, from the anchors to the scaled features of the views.
+    weights_ : (V,) array
+        Weights gamma_v of the views.
+    embedding_ : (n, n_clusters) array
+        Singular vectors with rows of unit length, what was clustered.
+    n_iter_ : int
+        Turns done.
+    history_ : dict
+        Per turn: ``fall``, by how much of itself the objective fell (1 in the first turn).
+
+    Examples
+    --------
+    >>> from polyspan import FPMVS
+    >>> from polyspan.datasets import make_subspaces
+    >>> data = make_subspaces(n_samples=60, n_clusters=3, random_state=0)
+    >>> FPMVS(n_clusters=3, random_state=0).fit_predict(data.views).shape
+    (60,)
+    """
+
+    _about = About(
+        paper="Wang et al., TIP 2022, doi:10.1109/TIP.2021.3131941",
+        objective="min sum_v gamma_v^2 |X_v - W_v A Z|_F^2, W_v and A orthogonal, columns of Z and "
+        "gamma on the simplex",
+        needs="no weights; standardised features; clusters on one side of the origin",
+        cost="O(n d c) per turn, about 50 turns; no n x n matrix",
+    )
+    _checks: ClassVar[dict[str, Check]] = {
+        name: check for name, check in COMMON.items() if name not in ("affinity", "n_kept")
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        scale: str | None = "standard+unit",
+        max_iter: int = 200,
+        tol: float = 1e-5,
+        n_init: int = 20,
+        views: Sequence[Any] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.scale = scale
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_init = n_init
+        self.views = views
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Cluster the samples; ``X`` as in every method, ``y`` is ignored."""
+        views = self._check(X)
+        c, n = self.n_clusters, views.n_samples
+        rng = check_random_state(self.random_state)
+        Xs = numpy_views(views, self.scale)
+        start = np.zeros((c, n), dtype=Xs[0].dtype)
+        start[np.arange(c), rng.choice(n, c, replace=False)] = 1
+        run = self._run()
+        Z, A, Ws, gamma = solve_fpmvs(Xs, start, run=run)
+        self.n_iter_ = run.n_iter
+        self.representation_, self.anchors_, self.projections_, self.weights_ = Z, A, Ws, gamma
+        self.embedding_ = unit_rows(left_singular(Z.T, c))
+        self.labels_ = kmeans(self.embedding_, c, n_init=self.n_init, random_state=rng).labels_
+        return self
+
+    def _n_square(self, views: Views) -> float:
+        return 0.0
+
+    def _n_linear(self, views: Views) -> float:
+        graphs = self.n_clusters * (len(views.arrays) + 4)
+        return sum(views.widths) + 2 * max(views.widths) + graphs
+
+
+def solve_fpmvs(
+    Xs: Sequence[Any], Z: np.ndarray, *, run: Run | None = None
+) -> tuple[np.ndarray, np.ndarray, list[np.ndarray], np.ndarray]:
+    """Z, A, the W_v and gamma from a start for Z; samples in the rows of the views.
+
+    Examples
+    --------
+    >>> X = np.repeat(np.eye(2, 3), 4, axis=0)
+    >>> Z, A, Ws, gamma = solve_fpmvs([X, 2 * X], X.T[:2, :])
+    >>> Z.round(6)
+    array([[1., 1., 1., 1., 0., 0., 0., 0.],
+           [0., 0., 0., 0., 1., 1., 1., 1.]])
+    """
+    run = Run("FPMVS", 200, 1e-5) if run is None else run
+    m = Z.shape[0]
+    squares = np.array([_dot(X, X) for X in Xs])
+    Z, A, gamma, before = Z.T, np.eye(m), np.full(len(Xs), 1 / len(Xs)), np.inf
+    for _ in run:
+        Bs = [X.T @ Z for X in Xs]
+        Ws = [_orthogonal(B @ A.T) for B in Bs]
+        share = gamma**2 / np.sum(gamma**2)
+        A = _orthogonal(sum(s * W.T @ B for s, W, B in zip(share, Ws, Bs, strict=True)))
+        Ps = [X @ (W @ A).astype(Z.dtype) for X, W in zip(Xs, Ws, strict=True)]
+        Z = prox.simplex(sum(s * P for s, P in zip(share.astype(Z.dtype), Ps, strict=True)))
+        # |X - W A Z|^2, as W A keeps lengths; rounding must not make it zero or less.
+        errors = squares - 2 * np.array([_dot(P, Z) for P in Ps]) + _dot(Z, Z)
+        errors = np.maximum(errors, np.finfo(Z.dtype).eps * squares)
+        gamma = 1 / errors / np.sum(1 / errors)
+        objective = 1 / np.sum(1 / errors)
+        run.check(fall=1 - objective / before)
+        before = objective
+    return Z.T, A, Ws, gamma
+
+
+def _orthogonal(C: np.ndarray) -> np.ndarray:
+    """Matrix with orthonormal columns (rows, of a wide C) of the largest product with C."""
+    U, _, Vt = np.linalg.svd(C.astype(np.float64, copy=False), full_matrices=False)
+    return U @ Vt
+
+
+def _dot(A: Any, B: Any) -> float:
+    """Sum of the products of all entries, in float64."""
+    if sp.issparse(A):
+        return float(np.sum(A.data.astype(np.float64) * B.data))
+    return float(np.einsum("ij,ij->", A, B, dtype=np.float64))

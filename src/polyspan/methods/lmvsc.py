@@ -1,0 +1,237 @@
+"""LMVSC: large-scale multi-view subspace clustering in linear time.
+
+Each view has m anchors, the columns of A_v (d_v x m): centres of k-means. With samples in the
+columns of X_v (d_v x n) every sample is a mixture of them::
+
+    min_Z |X_v - A_v Z|_F^2 + alpha |Z|_F^2   s.t.  Z >= 0, columns of Z sum to 1
+
+The m x n solutions stand above each other, Zbar = [Z_1; ...; Z_V] / sqrt(V). They link samples to
+anchors; with Sigma the row sums of Zbar, S = Zbar^T Sigma^-1 Zbar is the graph of the samples, its
+rows sum to a constant, and its eigenvectors are the right singular vectors of Sigma^-1/2 Zbar: an
+m V x m V eigenproblem gives them. k-means on the leading ones gives the labels. S is never made.
+
+The n quadratic programmes share their matrix H = A^T A + alpha I. An accelerated projected
+gradient method (FISTA with adaptive restart) solves a block of them together. With L and mu the
+largest and smallest eigenvalue of H its step T is a contraction by 1 - mu / L, so that
+|T(y) - z*| <= (L / mu - 1) |y - T(y)|: every column is iterated until this bound on its distance
+from the solution z* is below tol. As the columns sum to 1, any point may be taken off anchors and
+samples alike; with the mean of the anchors L falls from the order of m to that of their spread.
+
+Reference: Z. Kang, W. Zhou, Z. Zhao, J. Shao, M. Han, Z. Xu, "Large-scale multi-view subspace
+clustering in linear time", AAAI 2020.
+"""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from polyspan import prox
+from polyspan.base import COMMON, About, MultiViewClusterer
+from polyspan.linalg import column_lengths
+from polyspan.params import Check, flag, integer, real
+from polyspan.spectral import kmeans, left_singular, quiet_kmeans
+from polyspan.views import Views, numpy_views
+
+BLOCK = 1024  # samples solved together: their matrices stay in the cache
+SAMPLE = 20_000  # samples that choose the anchors
+
+
+class LMVSC(MultiViewClusterer):
+    """Large-scale subspace clustering: samples as mixtures of k-means anchors, linear in n.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    n_anchors : int or None, default=None
+        Anchors per view; None is the larger of 50 and n_clusters, at most n. The paper chooses
+        the best of n_clusters, 50 and 100.
+    alpha : float, default=0.01
+        Weight of ``|Z|_F^2``; larger spreads a sample over more anchors.
+    normalize : bool, default=True
+        Divide the links of every anchor by the root of their sum, so that large and small anchors
+        count the same. The authors' program does not: False.
+    scale : {"unit", "standard+unit", None}, default="unit"
+        Scaling of samples to unit length, after standardising features if asked. The authors'
+        program takes the features as they are.
+    max_iter : int, default=5000
+        Most turns of the solver.
+    tol : float, default=1e-4
+        Every column of Z_v is this close to the solution of its problem, or closer.
+    n_init : int, default=10
+        Restarts of the k-means that gives the labels. The k-means that gives the anchors starts
+        once (10 times in the authors' program) and sees 20,000 samples at most; so do the
+        restarts.
+    views : list of slices or of column lists, default=None
+        Cuts a single 2-D ``X`` into views.
+    random_state : int, RandomState or None, default=None
+        Seeds k-means.
+
+    Attributes
+    ----------
+    labels_ : (n,) array
+        Cluster of every sample.
+    representation_ : (V m, n) array
+        Zbar, how every sample is made of the anchors of all views.
+    anchors_ : list of (m, d_v) arrays
+        Anchors of the views, as rows, in the scaled features.
+    embedding_ : (n, n_clusters) array
+        Singular vectors, what was clustered.
+    n_iter_ : int
+        Turns that the slowest block of samples took.
+
+    Examples
+    --------
+    >>> from polyspan import LMVSC
+    >>> from polyspan.datasets import make_subspaces
+    >>> data = make_subspaces(n_samples=60, n_clusters=3, random_state=0)
+    >>> LMVSC(n_clusters=3, random_state=0).fit_predict(data.views).shape
+    (60,)
+    """
+
+    _about = About(
+        paper="Kang et al., AAAI 2020, arXiv:1911.09290",
+        objective="min sum_v |X_v - A_v Z_v|_F^2 + alpha |Z_v|_F^2, columns of Z_v on the simplex",
+        needs="alpha, n_anchors",
+        cost="O(n m (d + m)) per view; no n x n matrix",
+    )
+    _checks: ClassVar[dict[str, Check]] = {
+        name: COMMON[name]
+        for name in ("n_clusters", "scale", "max_iter", "tol", "n_init", "random_state")
+    } | {
+        "n_anchors": integer(1, none="max(50, n_clusters), at most n"),
+        "alpha": real(0, open_low=True),
+        "normalize": flag,
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        n_anchors: int | None = None,
+        alpha: float = 0.01,
+        normalize: bool = True,
+        scale: str | None = "unit",
+        max_iter: int = 5000,
+        tol: float = 1e-4,
+        n_init: int = 10,
+        views: Sequence[Any] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.n_anchors = n_anchors
+        self.alpha = alpha
+        self.normalize = normalize
+        self.scale = scale
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_init = n_init
+        self.views = views
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Cluster the samples; ``X`` as in every method, ``y`` is ignored."""
+        views = self._check(X)
+        m, n = self._m(views), views.n_samples
+        seed = check_random_state(self.random_state).randint(2**31 - 1)  # one for every view
+        Xs = numpy_views(views, self.scale)
+        Z = np.empty((n, m * len(Xs)), dtype=Xs[0].dtype)
+        self.anchors_, self.n_iter_ = [], 0
+        for v, x in enumerate(Xs):
+            A = _anchors(x, m, seed)
+            part = slice(v * m, (v + 1) * m)
+            Z[:, part], turns = solve_lmvsc(
+                x, A, alpha=self.alpha, max_iter=self.max_iter, tol=self.tol
+            )
+            self.anchors_.append(A)
+            self.n_iter_ = max(self.n_iter_, turns)
+        Z /= len(Xs) ** 0.5
+        self.representation_ = Z.T
+        if self.normalize:
+            links = np.sum(Z, axis=0, dtype=np.float64)
+            Z = Z / np.sqrt(np.where(links > 0, links, 1)).astype(Z.dtype)
+        self.embedding_ = left_singular(Z, self.n_clusters)
+        model = kmeans(self.embedding_, self.n_clusters, n_init=self.n_init, random_state=seed)
+        self.labels_ = model.labels_
+        return self
+
+    def _m(self, views: Views) -> int:
+        """Anchors per view."""
+        n, m = views.n_samples, self.n_anchors
+        if m is None:
+            return min(max(50, self.n_clusters), n)
+        if m > n or m < self.n_clusters:
+            wrong = f"more than n_samples={n}" if m > n else f"below n_clusters={self.n_clusters}"
+            raise ValueError(
+                f"LMVSC: n_anchors={m} is {wrong}: choose a number between them, or None."
+            )
+        return m
+
+    def _n_square(self, views: Views) -> float:
+        return 0.0
+
+    def _n_linear(self, views: Views) -> float:
+        graphs = self._m(views) * len(views.arrays)
+        return sum(views.widths) + 2 * max(views.widths) + 2 * graphs + 2 * self.n_clusters
+
+
+def _anchors(X: Any, m: int, seed: int) -> np.ndarray:
+    """Centres of k-means of a view, of ``SAMPLE`` of its samples when there are more."""
+    n, few = X.shape[0], max(SAMPLE, 10 * m)
+    if n > few:
+        X = X[np.sort(np.random.RandomState(seed).choice(n, few, replace=False))]
+    with quiet_kmeans():
+        return KMeans(m, n_init=1, random_state=seed).fit(X).cluster_centers_
+
+
+def solve_lmvsc(
+    X: Any, A: np.ndarray, *, alpha: float, max_iter: int = 5000, tol: float = 1e-4
+) -> tuple[np.ndarray, int]:
+    """Z^T of one view and the turns it took; samples in the rows of X, anchors in those of A.
+
+    Examples
+    --------
+    >>> A = np.eye(3)
+    >>> Z, turns = solve_lmvsc(np.array([[0.0, 1.0, 0.0], [0.5, 0.5, 0.0]]), A, alpha=1.0)
+    >>> Z.round(4)
+    array([[0.1667, 0.6667, 0.1667],
+           [0.4167, 0.4167, 0.1667]])
+    """
+    n, m = X.shape[0], A.shape[0]
+    mean = np.mean(A, axis=0, dtype=np.float64)
+    A = A - mean
+    G = A @ A.T
+    w = alpha + np.clip(np.linalg.eigvalsh(G), 0, None)
+    L, mu = w[-1], w[min(1, m - 1)]  # w[0] belongs to the vector of ones, no direction of Z
+    M, f = np.eye(m) - (G + alpha * np.eye(m)) / L, A @ mean / L
+    found, most, worst = np.empty((n, m), dtype=X.dtype), 0, 0.0
+    for start in range(0, n, BLOCK):
+        rows, turns = np.arange(start, min(start + BLOCK, n)), 0
+        F = X[start : start + BLOCK] @ (A.T / L) - f
+        Z = Y = np.full(F.shape, 1 / m)
+        t = np.ones((len(rows), 1))
+        while len(rows) and turns < max_iter:
+            turns += 1
+            before, Z = Z, prox.simplex(Y @ M + F)
+            found[rows] = Z
+            D, step = Z - Y, Z - before
+            distance = (L / mu - 1) * column_lengths(D.T)
+            t[np.einsum("ij,ij->i", D, step) < 0] = 1  # it went uphill: start anew
+            grown = (1 + np.sqrt(1 + 4 * t * t)) / 2
+            Y = Z + (t - 1) / grown * step
+            left = distance > tol
+            rows, F, Z, Y, t = (x[left] for x in (rows, F, Z, Y, grown))
+        most, worst = max(most, turns), max([worst, *distance[left]])
+    if worst > tol:
+        warnings.warn(
+            f"LMVSC stopped after max_iter={max_iter} turns with samples up to {worst:.1e} from "
+            f"their solution, above tol={tol:g}: raise max_iter, or raise tol.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return found, most
