@@ -1,0 +1,5 @@
+"""The report: one HTML file that shows what a clustering found, and works without a network."""
+
+from polyspan.report.write import write_report
+
+__all__ = ["write_report"]

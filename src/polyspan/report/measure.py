@@ -1,0 +1,297 @@
+"""The numbers in the report: views, affinity, map, certainty and agreement of the views."""
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+from sklearn.decomposition import PCA
+from sklearn.metrics import normalized_mutual_info_score
+from sklearn.utils.extmath import randomized_svd
+
+from polyspan.linalg import to_numpy
+from polyspan.methods.baselines import ConcatSpectral, concatenate
+from polyspan.spectral import EXACT_BELOW, spectral_embedding, unit_rows
+from polyspan.views import Views
+
+MOST_COMPARED = 2000  # samples whose single views are clustered for comparison
+MOST_AXES = 6  # axes that the map can show
+MOST_VECTORS = 32  # eigenvectors behind the map: more change nothing in its first axes
+
+
+class ViewSummary(NamedTuple):
+    """One view in numbers; those of an empty set of values are NaN."""
+
+    n_features: int
+    zeros: float  # share of all values
+    missing: int  # values that are NaN or infinite
+    missing_samples: int  # samples of which nothing is known
+    smallest: float
+    largest: float
+    typical: float  # median size of what is not zero
+    spread: tuple[float, float]  # smallest and largest standard deviation of a feature
+    constant: int  # features with the same value throughout
+    storage: str
+
+
+def summarize_view(X: Any) -> ViewSummary:
+    """Count and measure the values of one view.
+
+    Examples
+    --------
+    >>> summarize_view(np.array([[0.0, 2.0], [np.nan, -4.0]]))[:7]
+    (2, 0.25, 1, 0, -4.0, 2.0, 3.0)
+    """
+    n, d = X.shape
+    sparse = sp.issparse(X)
+    X = sp.csc_array(X) if sparse else to_numpy(X)
+    stored = X.data if sparse else X
+    kind = stored.dtype.name
+    stored = stored.astype(np.float64, copy=False)
+    finite = np.isfinite(stored)
+    known = np.where(finite, stored, 0)  # what is missing adds nothing to sums
+    unequal = known[finite & (known != 0)]
+    missing = int(finite.size - finite.sum())
+    if sparse:
+        per = sp.csc_array((finite.astype(float), X.indices, X.indptr), shape=(n, d))
+        # Stored and finite, or not stored and so zero.
+        counts = n - np.diff(X.indptr) + np.asarray(per.sum(axis=0)).ravel()
+        values = sp.csc_array((known, X.indices, X.indptr), shape=(n, d))
+        mean = np.asarray(values.sum(axis=0)).ravel() / np.maximum(counts, 1)
+        square = np.asarray((values * values).sum(axis=0)).ravel() / np.maximum(counts, 1)
+        spread = np.sqrt(np.maximum(square - mean * mean, 0))
+        spread[spread <= 1e-7 * np.sqrt(square)] = 0  # nothing but the rounding of the difference
+        gone = np.bincount(X.indices[~finite], minlength=n) == d
+    else:
+        counts = finite.sum(axis=0)
+        mean = known.sum(axis=0) / np.maximum(counts, 1)
+        off = np.where(finite, known - mean, 0)
+        spread = np.sqrt((off * off).sum(axis=0) / np.maximum(counts, 1))
+        spread[spread <= 1e-13 * np.abs(mean)] = 0
+        gone = ~finite.any(axis=1)
+    n_zero = n * d - missing - unequal.size
+    ends = [unequal.min(), unequal.max()] if unequal.size else []
+    ends += [0.0] if n_zero else []
+    return ViewSummary(
+        n_features=d,
+        zeros=n_zero / (n * d),
+        missing=missing,
+        missing_samples=int(gone.sum()),
+        smallest=float(min(ends, default=np.nan)),
+        largest=float(max(ends, default=np.nan)),
+        typical=float(np.median(np.abs(unequal))) if unequal.size else float("nan"),
+        spread=(float(spread.min()), float(spread.max())),
+        constant=int((spread == 0).sum()),
+        storage=f"{'sparse' if sparse else 'dense'} {kind}",
+    )
+
+
+class Affinity(NamedTuple):
+    """What the affinity says of clusters: sums over them, without what samples give themselves."""
+
+    own: np.ndarray  # (n,) share of a sample's affinity that goes to its own cluster
+    second: np.ndarray  # (n,) the other cluster with most of it; -1 if it has none elsewhere
+    between: np.ndarray  # (c, c) mean affinity of a pair of samples
+
+
+def measure_affinity(W: Any, codes: np.ndarray, n_clusters: int) -> Affinity:
+    """Sum the affinity of every sample over the clusters.
+
+    Examples
+    --------
+    >>> W = np.array([[9.0, 3, 1], [3, 9, 0], [1, 0, 9]])
+    >>> found = measure_affinity(W, np.array([0, 0, 1]), 2)
+    >>> found.own, found.second
+    (array([0.75, 1.  , 0.  ]), array([ 1, -1,  0]))
+    """
+    n = len(codes)
+    members = sp.csr_array((np.ones(n), (np.arange(n), codes)), shape=(n, n_clusters))
+    sums = to_numpy((W @ members).toarray() if sp.issparse(W) else W @ members.toarray())
+    rows = np.arange(n)
+    sums[rows, codes] -= np.asarray(W.diagonal())
+    sums = np.maximum(sums, 0)  # the subtraction may leave a rounding error
+    total = sums.sum(axis=1)
+    own = sums[rows, codes] / np.where(total > 0, total, 1)
+    pairs = members.T @ sums
+    sizes = np.bincount(codes, minlength=n_clusters)
+    count = np.outer(sizes, sizes) - np.diag(sizes)
+    others = sums.copy()
+    others[rows, codes] = 0
+    second = np.where(others.max(axis=1) > 0, others.argmax(axis=1), -1)
+    return Affinity(own, second, pairs / np.maximum(count, 1))
+
+
+def shrink_affinity(W: Any, order: np.ndarray, most: int) -> np.ndarray:
+    """Sort an affinity and average it over equal blocks, down to at most ``most`` rows.
+
+    The diagonal is left out. The last block may be smaller than the others.
+
+    Examples
+    --------
+    >>> shrink_affinity(np.arange(16.0).reshape(4, 4), np.array([0, 1, 2, 3]), most=2)
+    array([[ 2.5,  4.5],
+           [10.5, 12.5]])
+    """
+    n = len(order)
+    block = -(-n // most)
+    side = -(-n // block)
+    size = np.full(side, block)
+    size[-1] = n - block * (side - 1)
+    sums = np.zeros((side, side))
+    if sp.issparse(W):
+        place = np.empty(n, dtype=np.int64)
+        place[order] = np.arange(n) // block
+        W = sp.coo_array(W)
+        off = W.row != W.col
+        cells = place[W.row[off]] * side + place[W.col[off]]
+        sums.ravel()[:] = np.bincount(cells, weights=W.data[off], minlength=side * side)
+    else:
+        starts = np.arange(0, n, block)
+        for k, start in enumerate(starts):  # a few rows at a time: n x n may be large
+            rows = order[start : start + block]
+            part = W[rows][:, order].astype(np.float64)
+            part[np.arange(len(rows)), np.arange(start, start + len(rows))] = 0
+            sums[k] = np.add.reduceat(part.sum(axis=0), starts)
+    count = np.outer(size, size) - np.diag(size)
+    return sums / np.maximum(count, 1)
+
+
+class Map(NamedTuple):
+    """Coordinates of the samples."""
+
+    axes: np.ndarray  # (n, at most 6)
+    shares: np.ndarray  # of the variance, one per axis
+    spectral: bool  # of the affinity, or else of the views
+
+
+def draw_map(W: Any, views: list[Any], n_clusters: int, scale: str | None) -> Map:
+    """Principal axes of the spectral embedding; of the scaled views when there is no affinity."""
+    n = views[0].shape[0]
+    if W is not None:
+        Y: Any = _embedding(W, min(n, max(3, min(n_clusters, MOST_VECTORS))))
+    else:
+        names = [str(k) for k in range(len(views))]
+        Y = concatenate(Views([_filled(X) for X in views], names), scale)
+    wanted = min(MOST_AXES, *Y.shape)
+    if sp.issparse(Y) and wanted < min(Y.shape):
+        model = PCA(wanted, svd_solver="arpack", random_state=0)
+    else:
+        Y = Y.toarray() if sp.issparse(Y) else Y
+        model = PCA(wanted, svd_solver="full")
+    with np.errstate(invalid="ignore"):  # all samples in one place: no variance to divide by
+        axes = model.fit_transform(Y.astype(np.float64))
+    shares = np.nan_to_num(model.explained_variance_ratio_)
+    largest = axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])]
+    axes = axes * np.where(largest < 0, -1.0, 1.0)  # signs are arbitrary: fix them
+    real = max(2, int(np.sum(shares > 1e-9)))
+    axes = np.pad(axes, ((0, 0), (0, max(0, 2 - axes.shape[1]))))
+    shares = np.pad(shares, (0, max(0, 2 - len(shares))))
+    return Map(axes[:, :real], shares[:real], W is not None)
+
+
+def _embedding(W: Any, n_vectors: int) -> np.ndarray:
+    """Spectral embedding; of many samples to the accuracy of a drawing, in a bounded time.
+
+    Graphs of long chains and of many pieces have eigenvalues that no Lanczos iteration separates
+    in reasonable time. A drawing does not need them separated: a fixed number of power steps
+    on a random block has to do then.
+    """
+    if W.shape[0] <= EXACT_BELOW:
+        return spectral_embedding(W, n_vectors)
+    degrees = np.asarray(W.sum(axis=1)).ravel()
+    root = 1 / np.sqrt(np.where(degrees > 0, degrees, 1))
+    half = sp.diags_array(root)
+    N = half @ W @ half if sp.issparse(W) else root[:, None] * W * root
+    start = np.random.RandomState(0).uniform(size=len(root)).astype(N.dtype)
+    try:
+        Y = eigsh(N, n_vectors, which="LA", v0=start, tol=1e-4, maxiter=60)[1]
+    except ArpackNoConvergence:
+        # N + 1 has the same vectors and no negative eigenvalues, so its largest are N's.
+        shifted = N + sp.eye_array(len(root)) if sp.issparse(N) else N + np.eye(len(root))
+        Y = randomized_svd(shifted, n_vectors, n_iter=30, random_state=0)[0]
+    return unit_rows(np.where(degrees[:, None] > 0, Y, 0))
+
+
+def _filled(X: Any) -> Any:
+    """Replace what is missing by the mean of its feature."""
+    if sp.issparse(X):
+        X = sp.csr_array(X, copy=True)
+        X.data[~np.isfinite(X.data)] = 0
+        return X
+    X = to_numpy(X).astype(np.float64)
+    finite = np.isfinite(X)
+    if finite.all():
+        return X
+    mean = np.where(finite, X, 0).sum(axis=0) / np.maximum(finite.sum(axis=0), 1)
+    return np.where(finite, X, mean)
+
+
+def center_margin(views: list[Any], codes: np.ndarray, scale: str | None) -> np.ndarray:
+    """How much nearer a sample is to its own cluster's centre than to the next: 1 - own / next."""
+    names = [str(k) for k in range(len(views))]
+    X = concatenate(Views([_filled(X) for X in views], names), scale)
+    n, c = X.shape[0], int(codes.max()) + 1
+    if c == 1:
+        return np.ones(n)
+    members = sp.csr_array((np.ones(n), (codes, np.arange(n))), shape=(c, n))
+    centers = members @ X
+    centers = centers.toarray() if sp.issparse(centers) else centers
+    centers = centers / np.bincount(codes, minlength=c)[:, None]
+    square = X.multiply(X).sum(axis=1) if sp.issparse(X) else (X * X).sum(axis=1)
+    square = np.asarray(square).reshape(-1, 1)
+    D = np.sqrt(np.maximum(square - 2 * (X @ centers.T) + (centers * centers).sum(axis=1), 0))
+    rows = np.arange(n)
+    own = D[rows, codes].copy()
+    D[rows, codes] = np.inf
+    return np.clip(1 - own / np.maximum(D.min(axis=1), np.finfo(float).tiny), 0, 1)
+
+
+class Agreement(NamedTuple):
+    """How far one view alone leads to the same clusters."""
+
+    nmi: float | None  # with the result; None when the view could not be clustered
+    near: np.ndarray | None  # (c,) share of neighbours in the view that are in the same cluster
+    n_used: int
+    why: str  # why there is no figure
+
+
+def compare_view(X: Any, codes: np.ndarray, scale: str | None) -> Agreement:
+    """Cluster one view alone by the k-NN baseline and compare with the result.
+
+    Samples that the view does not know are left out; of more than 2,000 a random part is taken.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 0.0], [1.0, 0.1], [0.9, 0.1], [0.0, 1.0], [0.1, 1.0], [0.1, 0.9]])
+    >>> compare_view(X, np.array([0, 0, 0, 1, 1, 1]), "unit").nmi
+    1.0
+    """
+    c = int(codes.max()) + 1
+    if c == 1:
+        return Agreement(None, None, 0, "one cluster: nothing to compare")
+    X = sp.csr_array(X) if sp.issparse(X) else to_numpy(X)
+    if sp.issparse(X):
+        bad = np.unique(np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))[~np.isfinite(X.data)])
+        rows = np.setdiff1d(np.arange(X.shape[0]), bad)
+    else:
+        rows = np.flatnonzero(np.isfinite(X).all(axis=1))
+    if len(rows) > MOST_COMPARED:
+        chosen = np.random.default_rng(0).choice(len(rows), MOST_COMPARED, replace=False)
+        rows = rows[np.sort(chosen)]
+    here = codes[rows]
+    k = len(np.unique(here))
+    if len(rows) < 3 or k < 2:
+        return Agreement(None, None, len(rows), "too few complete samples")
+    model = ConcatSpectral(k, scale=scale, n_init=5, random_state=0)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the fit has said what there was to say
+            model.fit([X[rows]])
+    except ValueError as error:
+        return Agreement(None, None, len(rows), str(error))
+    found = normalized_mutual_info_score(here, model.labels_)
+    share = measure_affinity(sp.csr_array(model.affinity_matrix_), here, c).own
+    sizes = np.bincount(here, minlength=c)
+    near = np.bincount(here, weights=share, minlength=c) / np.where(sizes > 0, sizes, np.nan)
+    return Agreement(float(found), near, len(rows), "")
