@@ -251,7 +251,7 @@ def test_info_says_which_extra_gives_what(monkeypatch):
     ("arguments", "answer"),
     [
         (["dmeo"], "polyspan: no command is called 'dmeo', did you mean 'demo'? Known: demo, "),
-        (["cluster"], "polyspan: no command is called 'cluster'. Known: demo, data, bench, info"),
+        (["cluster"], "polyspan: no command is called 'cluster'. Known: demo, fit, data, bench, i"),
         (["data", "lst"], "polyspan data: no action is called 'lst', did you mean 'list'? Known: "),
     ],
 )
@@ -269,7 +269,7 @@ def test_no_command_is_a_usage_error(capsys):
     assert "required: COMMAND" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("arguments", [[], ["demo"], ["info"]])
+@pytest.mark.parametrize("arguments", [[], ["demo"], ["fit"], ["info"]])
 def test_help_has_examples(arguments, capsys):
     with pytest.raises(SystemExit, match="0"):
         main([*arguments, "--help"])

@@ -8,6 +8,7 @@ What a command needs is imported when it runs: `polyspan --help` stays quick.
 import argparse
 import difflib
 import re
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -29,7 +30,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     from polyspan.datasets.registry import UnknownDatasetError
 
-    args = _parser().parse_args(argv)
+    parser = _parser()
+    args, rest = parser.parse_known_args(argv)
+    # argparse takes files only up to the first option; here they may come after it, too.
+    if rest and hasattr(args, "files") and not any(word.startswith("-") for word in rest):
+        args.files += rest
+    elif rest:
+        getattr(args, "usage_error", parser.error)(f"unrecognized arguments: {' '.join(rest)}")
+    args.command = shlex.join(["polyspan", *(sys.argv[1:] if argv is None else argv)])
     try:
         return args.run(args)
     except UnknownDatasetError as error:
@@ -49,6 +57,7 @@ def _parser() -> argparse.ArgumentParser:
         "one clustering out.",
         epilog="examples:\n"
         "  polyspan demo                  see it work, in under a minute\n"
+        "  polyspan fit a.csv b.csv       cluster your own files\n"
         "  polyspan data list             which data sets there are, and which are here\n"
         "  polyspan data fetch ngs        download one\n"
         "  polyspan bench run smoke.toml  compare methods; `bench report` makes the tables\n"
@@ -58,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"polyspan {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_demo(subparsers)
+    _add_fit(subparsers)
     _add_data(subparsers)
     _add_bench(subparsers)
     _add_info(subparsers)
@@ -79,7 +89,9 @@ class _Parser(argparse.ArgumentParser):
         known = re.findall(r"[\w-]+", wrong[2])
         close = difflib.get_close_matches(wrong[1], known, n=1, cutoff=0.5)
         hint = f", did you mean {close[0]!r}?" if close else "."
+        option = re.match(r"argument (--[\w-]+)", message)
         kind = "command" if self.prog == "polyspan" else "action"
+        kind = f"choice of {option[1]}" if option else kind
         self.exit(
             2, f"{self.prog}: no {kind} is called {wrong[1]!r}{hint} Known: {', '.join(known)}\n"
         )
@@ -135,6 +147,117 @@ def _cmd_demo(args: argparse.Namespace) -> int:
 
     out = None if args.no_figure else args.out or DEFAULT_FIGURE
     run_demo(args.samples, args.seed, out, overwrite=args.force)
+    return 0
+
+
+# --- fit ---
+
+
+def _add_fit(subparsers: Subparsers) -> None:
+    parser = subparsers.add_parser(
+        "fit",
+        help="cluster the samples of your own files",
+        usage="polyspan fit FILE [FILE ...] [options]\n"
+        "       polyspan fit --repeat labels.json [--out FILE] [--report FILE] [--force]",
+        description="Cluster the samples of your own files: one view or several each, samples in "
+        "rows.\n\n"
+        "  .csv .tsv .parquet      a table; .csv.gz and .tsv.gz, too\n"
+        "  .npy .mtx .mtx.gz       a matrix (NumPy, MatrixMarket)\n"
+        "  .npz .mat               every matrix is a view\n"
+        "  .h5ad .h5mu             AnnData, and MuData: every modality is a view\n\n"
+        "Samples are matched by id if every file has ids: the column that --id names, or the "
+        "first\ncolumn if it is called id, sample, patient_id, name, ... or holds words that are "
+        "all\ndifferent, or the obs_names. Otherwise row 1 belongs to row 1, and so on.\n\n"
+        "Without --method the method and its parameters are chosen without labels.",
+        epilog="examples:\n"
+        "  polyspan fit rna.csv protein.csv --report report.html\n"
+        "  polyspan fit rna.csv protein.parquet --clusters 5 --missing drop --out mine.csv\n"
+        "  polyspan fit cells.h5mu --clusters 8 --method grmsc --set lam1=10\n"
+        "  polyspan fit --repeat labels.json --out again.csv\n\n"
+        "Beside the labels (sample, cluster, certainty where it is known) stands a .json file with "
+        "all\nsettings. Exit codes: 0 well, 1 the fit failed, 2 the request or a file is wrong. "
+        "If\nanything goes wrong, nothing is written.",
+    )
+    parser.add_argument("files", nargs="*", metavar="FILE", help="one view or several each")
+    parser.add_argument(
+        "--clusters", type=_clusters, metavar="N", help="how many, or auto (default: auto)"
+    )
+    parser.add_argument("--method", metavar="NAME", help="one of `polyspan info`, such as grmsc")
+    parser.add_argument(
+        "--set",
+        action="append",
+        metavar="NAME=VALUE",
+        help="a parameter of the method; may be repeated",
+    )
+    parser.add_argument("--seed", type=int, metavar="N", help="of all that is random (default: 0)")
+    parser.add_argument(
+        "--id", action="append", metavar="COLUMN", help="the id; repeat where files differ"
+    )
+    parser.add_argument(
+        "--drop", action="append", metavar="COLUMN", help="leave it out; may be repeated"
+    )
+    parser.add_argument(
+        "--missing",
+        choices=["fail", "drop", "keep"],
+        help="samples that lack a view: stop and say which (default), leave them out, or keep them "
+        "(methods that can)",
+    )
+    parser.add_argument(
+        "--header",
+        choices=["yes", "no"],
+        help="whether the first row of .csv and .tsv holds names (default: look)",
+    )
+    parser.add_argument(
+        "--out", metavar="FILE", help="the labels, .csv or .tsv (default: labels.csv)"
+    )
+    parser.add_argument("--report", metavar="FILE.html", help="write a report, too")
+    parser.add_argument("--force", action="store_true", help="replace these files if they exist")
+    parser.add_argument(
+        "--repeat", metavar="LABELS.json", help="repeat the run that wrote these settings"
+    )
+    parser.set_defaults(run=_cmd_fit, usage_error=parser.error)
+
+
+def _clusters(text: str) -> int | str:
+    if text.lower() == "auto":
+        return "auto"
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number or auto, got {text!r}")
+    return int(text)
+
+
+def _cmd_fit(args: argparse.Namespace) -> int:
+    chosen = ("clusters", "method", "set", "seed", "id", "drop", "missing", "header")
+    given = [name for name in chosen if getattr(args, name) is not None]
+    if args.repeat and (args.files or given):
+        extra = f"--{given[0]}" if given else "files"
+        args.usage_error(f"--repeat takes everything from {args.repeat}: leave {extra} out")
+    if not args.repeat and not args.files:
+        args.usage_error("name the files to cluster")
+    from polyspan.fitting import InputError, fit_files, parse_settings, repeat
+
+    written = {"report": args.report, "force": args.force, "command": args.command}
+    try:
+        if args.repeat:
+            repeat(args.repeat, out=args.out, **written)
+        else:
+            fit_files(
+                args.files,
+                clusters=None if args.clusters == "auto" else args.clusters,
+                method=args.method,
+                params=parse_settings(args.set or []),
+                seed=args.seed or 0,
+                id=args.id or [],
+                drop=args.drop or [],
+                missing=args.missing or "fail",
+                header=None if args.header is None else args.header == "yes",
+                out=args.out or "labels.csv",
+                **written,
+            )
+    except InputError as error:
+        return _fail(error, 2)
+    except (MemoryError, RuntimeError, ArithmeticError) as error:
+        return _fail(error or type(error).__name__, 1)
     return 0
 
 

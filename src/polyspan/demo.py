@@ -1,9 +1,7 @@
 """The demonstration behind `polyspan demo`: GRMSC beside the baselines on bundled digits."""
 
-import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,12 +20,12 @@ from polyspan.figures import (
     save_figure,
 )
 from polyspan.metrics import PAPER_SCORES, SCORES, clustering_scores
-from polyspan.run import Run, watching
+from polyspan.progress import follow, progress_bar
+from polyspan.run import watching
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import Console
-    from rich.progress import Progress
 
 DEFAULT_FIGURE = Path("polyspan-demo.png")
 SHOWN = "GRMSC, sparse affinity"  # the row that the figure shows
@@ -133,36 +131,6 @@ def fit_all(data: Dataset, seed: int) -> dict[str, Row]:
             rows[name] = Row(model, clustering_scores(data.labels, model.labels_), seconds)
             bar.update(task, total=1, completed=1, turn="done")
     return rows
-
-
-def follow(bar: "Progress", task: Any, run: Run) -> None:
-    """Show the solver's turn, the turns that its residuals promise, and what time they take.
-
-    Not rich's own estimate of the time, which starts anew whenever the total changes.
-    """
-    left = run.turns_left()
-    total = run.n_iter + left
-    seconds = (time.perf_counter() - run.started) / run.n_iter * left
-    words = f"turn {run.n_iter} of about {total}, {seconds:.0f} s left"
-    bar.update(task, completed=run.n_iter, total=total, turn=words)
-
-
-@contextmanager
-def progress_bar() -> Iterator["Progress"]:
-    """Bars with the time left, on standard error; they vanish when all is done."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        TextColumn("{task.fields[turn]}"),
-    )
-    console = Console(stderr=True)
-    with Progress(
-        *columns, console=console, transient=True, disable=not sys.stderr.isatty()
-    ) as bar:
-        yield bar
 
 
 def score_table(rows: Mapping[str, Row], wide: bool = False) -> Any:

@@ -6,14 +6,17 @@ from polyspan.datasets.download import fetch_dataset
 from polyspan.datasets.files import load_file
 from polyspan.datasets.generate import make_subspaces
 from polyspan.datasets.load import load_dataset
+from polyspan.datasets.matching import MatchedViews, load_views
 from polyspan.datasets.registry import list_datasets
 
 __all__ = [
     "Dataset",
+    "MatchedViews",
     "fetch_dataset",
     "list_datasets",
     "load_dataset",
     "load_digits_views",
     "load_file",
+    "load_views",
     "make_subspaces",
 ]

@@ -1,14 +1,18 @@
-"""Your own files: .mat (all versions), .npz, .csv and .parquet.
+"""Your own files: .mat (all versions), .npz, .npy, .csv, .tsv, .parquet and .mtx.
 
-A .mat or .npz file holds all views and the labels; a .csv or .parquet file is one view, a table
-with samples in rows. Published .mat files differ in everything: samples in rows or in columns,
-views in a cell array or as named variables, labels under a dozen names. The rules here read them
-all: the labels are found by their name and give the number of samples; each view is turned so that
-its rows are the samples.
+A .mat or .npz file holds all views and the labels; any other is one view with samples in rows, a
+table (.csv, .tsv, .parquet) or a bare matrix (.npy, MatrixMarket). Published .mat files differ in
+everything: samples in rows or in columns, views in a cell array or as named variables, labels under
+a dozen names. The rules here read them all: the labels are found by their name and give the number
+of samples; each view is turned so that its rows are the samples.
 """
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,27 +24,38 @@ from polyspan.datasets.dataset import Dataset, contiguous_labels
 from polyspan.datasets.optional import require
 
 LABEL_NAMES = ["truth", "truelabel", "true_label", "label", "labels", "gt", "gnd", "y", "target"]
+TABLES = (".csv", ".tsv", ".parquet")
+# What programs write for a value that is not there: pandas, R, SQL, spreadsheets.
+MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "<na>"})
 
 
 def load_file(
-    path: str | Path, *, views: Sequence[str] | None = None, labels: str | None = None
+    path: str | Path,
+    *,
+    views: Sequence[str] | None = None,
+    labels: str | None = None,
+    header: bool | None = None,
 ) -> Dataset:
-    """Load views (and labels) from a .mat, .npz, .csv or .parquet file.
+    """Load views (and labels) from one file: .mat, .npz, .npy, .csv, .tsv, .parquet or .mtx.
+
+    `load_views` reads several files and matches their samples by an id column.
 
     Parameters
     ----------
     path : str or Path
-        The file; its ending says what it is. MATLAB files of version 7.3 and .parquet need the
-        extra ``polyspan[files]``.
+        The file; its ending says what it is. .csv, .tsv and .mtx may be packed (.csv.gz). MATLAB
+        files of version 7.3 and .parquet need the extra ``polyspan[files]``.
     views : sequence of str, optional
         .mat and .npz: the variables that are views, a matrix or a cell array of matrices each.
         Without it: the first cell array of matrices, or else every matrix with as many rows or
         columns as there are labels.
-        .csv and .parquet: the columns that make up the one view. Without it: all but `labels`.
+        Tables: the columns that make up the one view. Without it: all but `labels`.
     labels : str, optional
         The variable or column with the true classes, numbers or words. Without it: in .mat and
         .npz the variable with a usual name (truth, gt, gnd, y, label, ...), if there is one;
-        in .csv and .parquet none.
+        in other files none.
+    header : bool, optional
+        .csv and .tsv: whether the first row holds names. Without it: see the notes.
 
     Returns
     -------
@@ -54,7 +69,9 @@ def load_file(
     samples are in rows if all views have equally many rows, else in columns.
 
     In a .csv file the delimiter is a comma, a semicolon or a tab. The first row is taken for names
-    if something in it is not a number. Missing values become NaN.
+    if something in it is not a number, unless its numbers are in no order, as in a sample after
+    its id; and if it counts (0, 1, 2, ...) and the next row does not. Where it could be both,
+    `header` must say it. Missing values (empty, NA, NaN, null, ...) become NaN.
 
     Examples
     --------
@@ -67,21 +84,40 @@ def load_file(
     Dataset('pets': 4 samples, 2 views (sound 7, look 5), 2 clusters)
     """
     path = Path(path)
-    readers = {
-        ".mat": _read_mat,
-        ".npz": _read_npz,
-        ".csv": _read_csv,
-        ".parquet": _read_parquet,
-    }
-    suffix = path.suffix.lower()
-    if suffix not in readers:
-        raise ValueError(f"{path} is none of {', '.join(readers)}: its ending says what it is")
+    ending = check_file(path)
+    contents = read_file(path, header)
+    if ending in TABLES:
+        contents.pop("", None)  # row numbers that pandas writes without a name
+        return _from_table(path, contents, views, labels)
+    if ending in (".npy", ".mtx"):
+        views = list(contents)  # it is the view, even with a single column
+    return _from_variables(path, contents, views, labels)
+
+
+def check_file(path: Path, others: Sequence[str] = ()) -> str:
+    """The ending that says what a file is, without .gz, if it can be read and is there.
+
+    Examples
+    --------
+    >>> check_file(Path("pets.xlsx"))
+    Traceback (most recent call last):
+        ...
+    ValueError: pets.xlsx is none of .mat, .npz, .csv, .parquet, .tsv, .npy, .mtx: ...
+    """
+    packed = path.suffix.lower() == ".gz"
+    ending = Path(path.stem).suffix.lower() if packed else path.suffix.lower()
+    known = [*_READERS, *others]
+    if ending not in ((".csv", ".tsv", ".mtx") if packed else known):
+        raise ValueError(f"{path} is none of {', '.join(known)}: its ending says what it is")
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
-    contents = readers[suffix](path)
-    if suffix in (".csv", ".parquet"):
-        return _from_table(path, contents, views, labels)
-    return _from_variables(path, contents, views, labels)
+    return ending
+
+
+def read_file(path: Path, header: bool | None = None) -> dict[str, Any]:
+    """The contents of a checked file by name: columns of a table, or variables."""
+    ending = check_file(path)
+    return _read_csv(path, header) if ending in (".csv", ".tsv") else _READERS[ending](path)
 
 
 # --- Readers: each returns the file's contents by name, in the file's order. ---
@@ -147,27 +183,95 @@ def _read_npz(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path} cannot be read as arrays: {error}") from error
 
 
-def _read_csv(path: Path) -> dict[str, Sequence[Any]]:
-    with path.open(newline="", encoding="utf-8-sig") as stream:
-        first = stream.readline()
-        stream.seek(0)
-        delimiter = max(",;\t", key=first.count)
-        rows = [row for row in csv.reader(stream, delimiter=delimiter) if row]
+def _read_npy(path: Path) -> dict[str, Any]:
+    try:
+        matrix = np.load(path, allow_pickle=False)
+    except Exception as error:  # as above
+        raise ValueError(f"{path} cannot be read as an array: {error}") from error
+    return {path.stem: matrix}
+
+
+def _read_mtx(path: Path) -> dict[str, Any]:
+    from scipy.io import mmread
+
+    try:
+        matrix = mmread(path)  # unpacks .gz itself
+    except Exception as error:  # a damaged file fails anywhere in the parser, with any exception
+        raise ValueError(f"{path} cannot be read as MatrixMarket: {error}") from error
+    return {
+        path.name.split(".mtx")[0]: sparse.csr_array(matrix) if sparse.issparse(matrix) else matrix
+    }
+
+
+def _read_csv(path: Path, header: bool | None = None) -> dict[str, Sequence[Any]]:
+    try:
+        packed = path.read_bytes()
+        text = (gzip.decompress(packed) if path.suffix == ".gz" else packed).decode("utf-8-sig")
+    except (OSError, EOFError, zlib.error) as error:
+        raise ValueError(f"{path} cannot be unpacked: {error}") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8 text: save it as CSV UTF-8") from error
+    first = text[: text.find("\n")] if "\n" in text else text
+    delimiter = max(",;\t", key=first.count)
+    try:
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+        rows = [row for row in reader if row]
+    except csv.Error as error:
+        raise ValueError(f"{path} cannot be read as a table: {error}") from error
     if not rows:
         raise ValueError(f"{path} is empty")
     for number, row in enumerate(rows, start=1):
+        # R's write.table leaves out the name of the first column.
+        if number == 2 and len(row) == len(rows[0]) + 1 and header is not False:
+            rows[0].insert(0, "")
         if len(row) != len(rows[0]):
             raise ValueError(
                 f"{path}: row {number} has {len(row)} fields, the first has {len(rows[0])}"
             )
-    # DataFrame.to_csv leaves the corner empty; then the rest may be numbers and yet be names.
-    if rows[0][0] == "" or any(_as_numbers([field]) is None for field in rows[0]):
+    if _has_names(path, rows) if header is None else header:
         names = [name.strip() for name in rows.pop(0)]
     else:
         names = [f"column{j}" for j in range(1, len(rows[0]) + 1)]
-    columns = _by_unique_name(path, names, zip(*rows, strict=True) if rows else [[]] * len(names))
-    columns.pop("", None)  # the row numbers that DataFrame.to_csv writes without a name
-    return columns
+    return _by_unique_name(path, names, zip(*rows, strict=True) if rows else [[]] * len(names))
+
+
+def _has_names(path: Path, rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first row holds names: numbers may be names, a sample may begin with an id."""
+    given = [field for field in rows[0] if not is_missing(field)]
+    numbers = [x for field in given if (x := as_numbers([field])) is not None]
+    words = len(given) - len(numbers)
+    # DataFrame.to_csv leaves the corner empty; then the rest may be numbers and yet be names.
+    if rows[0][0] == "" or is_id_name(rows[0][0]) or not numbers:
+        return True
+    steps = np.diff(np.ravel(numbers))
+    if np.any(steps <= 0) or words + len(numbers) < (2 if words else 3):
+        return False  # names in numbers rise: years, wavelengths, positions
+    if not words and len(rows) > 1:
+        second = as_numbers(rows[1])
+        if second is None or np.all(np.diff(second) > 0):
+            return False  # rising is the way of these samples
+    if words > len(numbers) or (len(steps) and np.all(steps == 1)):
+        return True
+    if not words and len(numbers) == 3:
+        return False  # chance enough
+    shown = ", ".join(rows[0][:4]) + (", ..." if len(rows[0]) > 4 else "")
+    raise ValueError(
+        f"{path}: the first row ({shown}) may be names or a sample: say --header yes or "
+        "--header no (in Python header=True or False)"
+    )
+
+
+def is_id_name(name: str) -> bool:
+    """Whether a column of this name holds ids.
+
+    Examples
+    --------
+    >>> is_id_name("Sample ID"), is_id_name("patient_id"), is_id_name("width")
+    (True, True, False)
+    """
+    things = "sample|subject|patient|participant|case|donor|cell|barcode"
+    plain = "".join(filter(str.isalnum, name.lower()))
+    return bool(re.fullmatch(f"(({things}|obs|row)?(id|name)|{things}|key|index|uu?id)s?", plain))
 
 
 def _read_parquet(path: Path) -> dict[str, Sequence[Any]]:
@@ -178,14 +282,32 @@ def _read_parquet(path: Path) -> dict[str, Sequence[Any]]:
         raise ValueError(f"{path} cannot be read as Parquet: {error}") from error
     columns = [column.to_numpy() for column in table.columns]
     by_name = _by_unique_name(path, table.column_names, columns)
-    # The row numbers that DataFrame.to_parquet may add.
-    return {name: by_name[name] for name in by_name if not name.startswith("__index_level_")}
+    # DataFrame.to_parquet puts the index last; here it comes first, as in a .csv file.
+    index = (table.schema.pandas_metadata or {}).get("index_columns", [])
+    first = [name for name in index if isinstance(name, str) and name in by_name][:1]
+    ordered = {name: by_name[name] for name in [*first, *by_name]}
+    return {
+        "" if [name] == first and name.startswith("__index_level_") else name: column
+        for name, column in ordered.items()
+        if [name] == first or not name.startswith("__index_level_")
+    }
 
 
 def _by_unique_name(path: Path, names: list[str], columns: Iterable[Any]) -> dict[str, Any]:
     if repeated := sorted({name for name in names if names.count(name) > 1}):
-        raise ValueError(f"{path}: several columns are called {_quoted(repeated)}")
+        raise ValueError(f"{path}: several columns are called {quoted(repeated)}")
     return dict(zip(names, columns, strict=True))
+
+
+_READERS: dict[str, Callable[[Path], dict[str, Any]]] = {
+    ".mat": _read_mat,
+    ".npz": _read_npz,
+    ".csv": _read_csv,
+    ".parquet": _read_parquet,
+    ".tsv": _read_csv,
+    ".npy": _read_npy,
+    ".mtx": _read_mtx,
+}
 
 
 # --- From contents to views and labels. ---
@@ -200,10 +322,10 @@ def _from_table(
     wanted = [views] if isinstance(views, str) else views
     names = list(wanted) if wanted is not None else [name for name in columns if name != labels]
     _check_present(path, columns, [*names, *([labels] if labels else [])], "column")
-    numbers = {name: _as_numbers(columns[name]) for name in names}
+    numbers = {name: as_numbers(columns[name]) for name in names}
     if words := [name for name in names if numbers[name] is None]:
         hint = "" if labels else f"; if one is the labels, say labels={words[-1]!r}"
-        raise ValueError(f"{path}: not numbers in column {_quoted(words)}{hint}")
+        raise ValueError(f"{path}: not numbers in column {quoted(words)}{hint}")
     if not names or len(columns[names[0]]) == 0:
         raise ValueError(
             f"{path} holds no samples" if names else f"{path} has no columns of a view"
@@ -213,14 +335,33 @@ def _from_table(
     return _dataset(path, [view], [path.stem], classes)
 
 
-def _as_numbers(column: Sequence[Any]) -> NDArray[np.float64] | None:
-    """The column as floats, empty fields as NaN; None when it is not numbers."""
+def as_numbers(column: Sequence[Any]) -> NDArray[np.float64] | None:
+    """The column as floats, empty fields as NaN; None when it is not numbers.
+
+    Examples
+    --------
+    >>> as_numbers(["1", "2.5", "NA"]), as_numbers(["1", "two"])
+    (array([1. , 2.5, nan]), None)
+    """
     if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
         return column.astype(float)
     try:
-        return np.array([np.nan if v is None or v == "" else float(v) for v in column])
+        found = np.array([np.nan if is_missing(v) else float(v) for v in column])
     except (TypeError, ValueError):
         return None
+    # Python reads 1_2 as 12; in a table it is a name.
+    return None if any(isinstance(v, str) and "_" in v for v in column) else found
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a field of a table holds nothing, or a word for it.
+
+    Examples
+    --------
+    >>> is_missing("NA"), is_missing(None), is_missing("0")
+    (True, True, False)
+    """
+    return value is None or (isinstance(value, str) and value.strip().lower() in MISSING)
 
 
 def _from_variables(
@@ -245,10 +386,10 @@ def _from_variables(
     ]
     if not named:
         raise ValueError(
-            f"{path} has no matrices that could be views; its variables: {_quoted(variables)}"
+            f"{path} has no matrices that could be views; its variables: {quoted(variables)}"
         )
     if bad := [name for name, matrix in named if not _is_matrix(matrix)]:
-        raise ValueError(f"{path}: not a matrix of numbers: {_quoted(bad)}")
+        raise ValueError(f"{path}: not a matrix of numbers: {quoted(bad)}")
     oriented = _samples_in_rows(path, named, None if classes is None else len(classes))
     return _dataset(path, oriented, [name for name, _ in named], classes)
 
@@ -305,7 +446,7 @@ def _clean_labels(path: Path, values: Any) -> NDArray[np.int64]:
     if marks.size == 0 or marks.size != max(marks.shape):
         raise ValueError(f"{path}: the labels have shape {marks.shape}, expected one per sample")
     marks = marks.ravel()
-    numbers = _as_numbers(marks.tolist())
+    numbers = as_numbers(marks.tolist())
     missing = (
         [v is None or v == "" for v in marks.tolist()] if numbers is None else np.isnan(numbers)
     )
@@ -332,10 +473,17 @@ def _dense(view: Any) -> NDArray[np.float64]:
 def _check_present(path: Path, contents: Mapping[str, Any], names: list[str], kind: str) -> None:
     if absent := [name for name in names if name not in contents]:
         raise ValueError(
-            f"{path} has no {kind} {_quoted(absent)}; it has {_quoted(contents) or 'none'}"
+            f"{path} has no {kind} {quoted(absent)}; it has {quoted(contents) or 'none'}"
         )
 
 
-def _quoted(names: Iterable[str], most: int = 12) -> str:
+def quoted(names: Iterable[str], most: int = 12) -> str:
+    """Names for a message, the first ones of many.
+
+    Examples
+    --------
+    >>> quoted(["a", "b", "c"], most=2)
+    "'a', 'b' and 1 more"
+    """
     listed = [repr(name) for name in names]
     return ", ".join(listed[:most]) + (f" and {len(listed) - most} more" * (len(listed) > most))

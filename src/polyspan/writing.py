@@ -1,0 +1,167 @@
+"""The files that `polyspan fit` writes: labels, settings and report, all of them or none."""
+
+import csv
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from polyspan.datasets.matching import MatchedViews
+
+
+class Targets(NamedTuple):
+    """The files to be written."""
+
+    labels: Path
+    settings: Path
+    report: Path | None
+
+
+def check_targets(
+    out: str | Path,
+    report: str | Path | None = None,
+    files: Sequence[str | Path] = (),
+    *,
+    force: bool = False,
+) -> Targets:
+    """Where labels, settings and report go, if all can be written there.
+
+    Examples
+    --------
+    >>> check_targets("labels.txt")
+    Traceback (most recent call last):
+    ...
+    ValueError: labels.txt: labels are written as .csv or .tsv, its ending says which
+    """
+    labels = Path(out)
+    if labels.suffix.lower() not in (".csv", ".tsv"):
+        raise ValueError(f"{labels}: labels are written as .csv or .tsv, its ending says which")
+    targets = Targets(labels, labels.with_suffix(".json"), None if report is None else Path(report))
+    if targets.report is not None and targets.report.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"{targets.report}: the report is written as .html")
+    inputs = {Path(file).resolve() for file in files}
+    for path in targets:
+        if path is None:
+            continue
+        if path.is_dir():
+            raise IsADirectoryError(f"{path} is a folder: name a file in it")
+        if not path.parent.is_dir():
+            raise FileNotFoundError(f"there is no folder {path.parent}: make it first")
+        if not os.access(path.parent, os.W_OK):
+            raise PermissionError(f"the folder {path.parent} cannot be written to")
+        if path.resolve() in inputs:
+            raise ValueError(f"{path} is one of the files to read: name another file with --out")
+        check_absent(path, force)
+    return targets
+
+
+def check_absent(path: Path, force: bool) -> None:
+    """Refuse to replace a file, unless forced."""
+    if path.exists() and not force:
+        option = "--report" if path.suffix.lower() in (".html", ".htm") else "--out"
+        raise FileExistsError(
+            f"{path} exists: say --force to replace it, or name another file with {option}"
+        )
+
+
+def write_together(writers: Mapping[Path, Callable[[Path], object]], *, force: bool) -> None:
+    """Write all files or none: each beside its place first, then all are moved there.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_together({Path(folder, "a"): lambda path: path.write_text("1")}, force=False)
+    ...     [path.name for path in Path(folder).iterdir()]
+    ['a']
+    """
+    mark = f".{os.getpid()}-"
+    parts = {path: path.with_name(f"{mark}{path.name}") for path in writers}
+    kept = {path: path.with_name(f"{mark}old-{path.name}") for path in writers}
+    begun: list[Path] = []
+    try:
+        for path, write in writers.items():
+            write(parts[path])
+        for path in writers:
+            check_absent(path, force)  # it may have come while we worked
+        old = {path for path in writers if path.exists()}
+        for path in writers:
+            begun.append(path)
+            if path in old:
+                os.replace(path, kept[path])
+            os.replace(parts[path], path)
+    except BaseException:
+        for path in begun:
+            if path not in old:
+                path.unlink(missing_ok=True)
+            elif kept[path].exists():
+                os.replace(kept[path], path)
+        raise
+    finally:
+        for path in (*parts.values(), *kept.values()):
+            path.unlink(missing_ok=True)
+
+
+def write_labels(
+    path: Path, data: MatchedViews, labels: np.ndarray, certainty: np.ndarray | None = None
+) -> None:
+    """One line per sample: its id or row number, its cluster, and how certain that is."""
+    name = data.id_name if data.ids is not None else "row"
+    name = "id" if name in ("", "cluster", "certainty") else name
+    header = [name, "cluster"] + ["certainty"] * (certainty is not None)
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
+        rows = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
+        rows.writerow(header)
+        for i, (one, label) in enumerate(zip(sample_names(data), labels, strict=True)):
+            rows.writerow(
+                [one, int(label)] + ([] if certainty is None else [f"{certainty[i]:.4f}"])
+            )
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write what `plain` returned."""
+    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+    path.write_text(text + "\n", "utf-8")
+
+
+def plain(value: Any) -> Any:
+    """What JSON can hold; anything else in words.
+
+    Examples
+    --------
+    >>> plain({"a": np.arange(2), "b": float("nan"), "c": (None, Path)})
+    {'a': [0, 1], 'b': 'nan', 'c': [None, "<class 'pathlib.Path'>"]}
+    """
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    if isinstance(value, float):
+        return value if np.isfinite(value) else repr(value)
+    return value if isinstance(value, str | int | bool | None) else repr(value)
+
+
+def relative(path: str | Path, folder: Path) -> str:
+    """The file as seen from the folder of the settings, so that both can be moved together."""
+    try:
+        return Path(os.path.relpath(path, folder)).as_posix()
+    except ValueError:  # on another drive
+        return str(Path(path).absolute())
+
+
+def sample_names(data: MatchedViews) -> list[str]:
+    """Ids, or row numbers counted from 1."""
+    return data.ids or [str(i) for i in range(1, data.views[0].shape[0] + 1)]
+
+
+def sha256(path: Path) -> str:
+    """Checksum of a file."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
