@@ -49,7 +49,7 @@ def algorithm_1(
     fast=False,
     symmetric=False,
 ):
-    """Return Z and the number of turns.
+    """Return Z and the number of turns; a list lam1 has a weight, or one per sample, for each view.
 
     For comparisons of speed: ``fast`` takes gesdd where it succeeds, as NumPy does, and
     ``symmetric`` solves the Sylvester equation by symmetric eigensolvers instead of SciPy's
@@ -61,14 +61,15 @@ def algorithm_1(
     Y1 = [np.zeros_like(X) for X in Xs]
     Y2 = np.zeros((n, n))
     M = lam2 * (L + L.T)
+    lams = lam1 if isinstance(lam1, list) else [lam1] * len(Xs)
     turns = 0
     while turns < max_iter:
         turns += 1
         E = []
-        for X, Y in zip(Xs, Y1, strict=True):
+        for X, Y, lam in zip(Xs, Y1, lams, strict=True):
             T = X - X @ Z + Y / mu  # eq. (14)
             length = np.linalg.norm(T, axis=0)
-            E.append(T * np.maximum(1 - lam1 / mu / np.maximum(length, 1e-300), 0))  # eq. (13)
+            E.append(T * np.maximum(1 - lam / mu / np.maximum(length, 1e-300), 0))  # eq. (13)
         U, s, Vt = svd(Z + Y2 / mu, fast)
         Q = (U * np.maximum(s - 1 / mu, 0)) @ Vt  # eq. (17)
         A = mu * (sum(X.T @ X for X in Xs) + eye)

@@ -91,6 +91,20 @@ def test_other_data_are_other_data(calls):
     assert calls == {"factor_grmsc": 3, "solve_grmsc": 3}
 
 
+def test_names_of_views_and_graphs_are_not_mixed_up(calls):
+    graphs = [np.ones((60, 60)) - np.eye(60)] * len(VIEWS)
+    with sharing():
+        GRMSC(3).fit(VIEWS)
+        named = GRMSC(3).fit({f"view {k}": X for k, X in enumerate(VIEWS)})
+        assert named.view_names_ == [f"'view {k}'" for k in range(len(VIEWS))]
+        assert calls["solve_grmsc"] == 1
+        weighted = GRMSC(3, view_weights=[1.0, 0.5]).fit(VIEWS[:2])
+        plain = GRMSC(3).fit(VIEWS[:2])
+        assert np.abs(weighted.representation_ - plain.representation_).max() > 1e-4
+        given = [GRMSC(3, graphs=[scale * W for W in graphs]).fit(VIEWS) for scale in (1.0, 0.5)]
+    assert np.abs(given[0].representation_ - given[1].representation_).max() > 1e-6
+
+
 def test_nothing_is_shared_outside_or_from_random_starts(calls):
     for _ in range(2):
         GRMSC(3).fit(VIEWS)

@@ -21,6 +21,7 @@ from polyspan.methods.mvsc import MVSC
 from polyspan.methods.rmsc import RMSC
 from polyspan.methods.ssc import SSC
 from polyspan.methods.tsvdmsc import TSVDMSC
+from polyspan.saving import load, save
 
 __version__ = "0.1.0"
 __all__ = [
@@ -46,4 +47,6 @@ __all__ = [
     "ConcatKMeans",
     "ConcatSpectral",
     "DiMSC",
+    "load",
+    "save",
 ]

@@ -1,16 +1,20 @@
 """The common shape of all methods: views -> representation -> affinity -> labels."""
 
 import warnings
+from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import Tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from polyspan.affinity import affinity_matrix
 from polyspan.devices import check_device, move_arrays
 from polyspan.linalg import Array, to_numpy
+from polyspan.outofsample import extend_labels, new_representation
 from polyspan.params import Check, check_params, integer, one_of, real, seed
 from polyspan.run import Run
 from polyspan.sharing import fingerprint, shared
@@ -22,6 +26,8 @@ from polyspan.views import (
     check_memory,
     check_products,
     check_views,
+    feature_moments,
+    missing_rows,
     scale_views,
 )
 
@@ -51,6 +57,11 @@ class About(NamedTuple):
     cost: str
 
 
+def _predicts(model: Any) -> bool:
+    """Whether a method's labels come from its representation, as those of new samples do."""
+    return type(model).fit is MultiViewClusterer.fit
+
+
 class MultiViewClusterer(ClusterMixin, BaseEstimator):
     """Base of all methods; a subclass lists its parameters and says how it finds Z.
 
@@ -62,6 +73,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
     _about: ClassVar[About]
     _checks: ClassVar[dict[str, Check]] = {}
     _single_view: ClassVar[bool] = False
+    _missing_views: ClassVar[bool] = False  # whether rows of NaN, samples without a view, may be
     device: str | None = None  # a parameter of the methods whose solver can run elsewhere
 
     # Parameters that every subclass has.
@@ -94,7 +106,8 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
         views = self._check(X)
         if self.scale is None:
             check_products(views)
-        Z = self._solution(views)
+        Xs = self._scaled(views, self.scale)
+        Z = self._solution(views, Xs)
         W = affinity_matrix(Z, self.affinity, self.n_kept)
         self.labels_ = spectral_clustering(
             W, self.n_clusters, n_init=self.n_init, random_state=self.random_state
@@ -103,19 +116,25 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
         if self.device is not None:  # what was moved there is brought back
             self.representation_ = to_numpy(Z)
             self.affinity_matrix_ = W if sp.issparse(W) else to_numpy(W)
+        # What new samples are scaled by and compared with.
+        self.moments_: list[Any] | None = None
+        if self.scale == "standard+unit":
+            self.moments_ = [tuple(map(to_numpy, one)) for one in feature_moments(views)]
+        self.dictionary_ = [_remembered(X) for X in Xs]
         return self
 
-    def _solution(self, views: Views) -> Array:
+    def _solution(self, views: Views, Xs: list[Array]) -> Array:
         """Z by `_solve`, or from an earlier fit inside `polyspan.sharing.sharing`."""
-        data = None if self._random_solution() else fingerprint(views.arrays)
+        data = fingerprint(views.arrays) if self._shareable() else None
         if data is None:
-            return self._solve(views, self._scaled(views, self.scale))
+            return self._solve(views, Xs)
 
         def make() -> tuple[Array, dict[str, Any], list[Warning]]:
+            before = dict(vars(self))
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                Z = self._solve(views, self._scaled(views, self.scale))
-            fitted = {name: value for name, value in vars(self).items() if name.endswith("_")}
+                Z = self._solve(views, Xs)
+            fitted = {k: v for k, v in vars(self).items() if before.get(k, self) is not v}
             return Z, fitted, [one.message for one in caught]  # type: ignore[misc]
 
         params = {k: v for k, v in self.get_params().items() if k not in AFTER_THE_SOLUTION}
@@ -127,9 +146,64 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
             warnings.warn(message, stacklevel=3)
         return Z
 
-    def _random_solution(self) -> bool:
-        """Whether `_solve` draws random numbers."""
-        return False
+    def _shareable(self) -> bool:
+        """Whether views and parameters say all that `_solve` finds: it draws no random numbers."""
+        return True
+
+    @available_if(_predicts)
+    def predict(self, X: Any) -> np.ndarray:
+        """Find the clusters of new samples, without changing the fit.
+
+        A new sample x gets the column z that it would add to the representation Z, with the fitted
+        samples as they are; then it is placed in their spectral embedding::
+
+            z = argmin_z  sum_k w_k |x_k - X_k z|^2 + g z^T (Z Z^T)^-1/2 z
+            y = sum_i |z_i| / sqrt(d_i)  v_i / lambda
+
+        X_k are the scaled views of the fitted samples (the sum is over the views that x has) and
+        w_k the ``view_weights``, 1 without them. The second term is what z adds to the nuclear norm
+        of Z, to first order: ``|[Z z]|_* = |Z|_* + z^T (Z Z^T)^-1/2 z / 2``; it keeps z within the
+        subspaces that were found. Its weight g is a tenth of the mean squared length of the fitted
+        samples. v_i is the row of sample i in the eigenvectors of the normalised affinity, lambda
+        their eigenvalues, d_i the degree of i: a fitted sample with these affinities has the same
+        y (Nystroem's extension). With ``affinity="sparse"`` only the ``n_kept`` largest ``|z_i|``
+        count. The label is that of the nearest mean of the fitted clusters, y scaled to unit
+        length.
+
+        Parameters
+        ----------
+        X : list, tuple or dict of (m, d_k) arrays, or one (m, d) array
+            The new samples, in the views and features of ``fit``; views in a dictionary are
+            matched by name. They are scaled as the fitted ones were, and computed in NumPy.
+
+        Returns
+        -------
+        (m,) array
+            Cluster of every new sample.
+
+        Examples
+        --------
+        >>> from polyspan import GRMSC
+        >>> from polyspan.datasets import make_subspaces
+        >>> data = make_subspaces(n_samples=90, n_clusters=3, random_state=0)
+        >>> model = GRMSC(n_clusters=3, random_state=0).fit([X[:60] for X in data.views])
+        >>> model.predict([X[60:] for X in data.views]).shape
+        (30,)
+        """
+        check_is_fitted(self, "labels_")
+        views = self._check_new(X)
+        Xs = scale_views(views, self.scale, self.moments_)
+        Z = new_representation(
+            self.dictionary_, Xs, to_numpy(self.representation_), self._weights()
+        )
+        W = self.affinity_matrix_
+        return extend_labels(
+            W if sp.issparse(W) else to_numpy(W),
+            self.labels_,
+            self.n_clusters,
+            Z,
+            n_kept=self.n_kept if self.affinity == "sparse" else None,
+        )
 
     def _scaled(self, views: Views, scale: str | None) -> list[Array]:
         """Scale the views and move them to ``device``, if there is one."""
@@ -161,7 +235,51 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
         free = available_memory() if self.device is None else check_device(name, self.device)
         need = self._n_square(views), free, self._n_linear(views)
         check_memory(name, n, views.itemsize, *need)
+        self.view_names_ = views.names
+        self.view_widths_ = [int(view.shape[1]) for view in views.arrays]
+        return self._prepare(views)
+
+    def _check_new(self, X: Any) -> Views:
+        """Check new samples against the views of the fit."""
+        name = type(self).__name__
+        views = check_views(X, self.views, self, new=True)
+        names, arrays = views.names, views.arrays
+        if len(arrays) != len(self.view_names_):
+            raise ValueError(
+                f"{name}.predict: got {len(arrays)} views, but the model was fitted on "
+                f"{len(self.view_names_)}: give the same views as to fit."
+            )
+        if names != self.view_names_ and isinstance(X, Mapping) and self._named():
+            if set(names) != set(self.view_names_):
+                raise ValueError(
+                    f"{name}.predict got the views {', '.join(names)}, but the model was fitted on "
+                    f"{', '.join(self.view_names_)}: give views of the same names."
+                )
+            arrays = [arrays[names.index(known)] for known in self.view_names_]
+        for view, known, d in zip(arrays, self.view_names_, self.view_widths_, strict=True):
+            if view.shape[1] != d:
+                raise ValueError(
+                    f"{name}.predict: view {known} has {view.shape[1]} features, but the model was "
+                    f"fitted on {d}: give the same features as to fit."
+                )
+        arrays = [view if sp.issparse(view) else to_numpy(view) for view in arrays]
+        return self._prepare_new(Views(arrays, self.view_names_))
+
+    def _named(self) -> bool:
+        """Whether the fitted views came in a dictionary."""
+        return self.view_names_ != [str(k) for k in range(len(self.view_names_))]
+
+    def _prepare(self, views: Views) -> Views:
+        """What a method does to checked views before they are scaled."""
         return views
+
+    def _prepare_new(self, views: Views) -> Views:
+        """The same for new samples."""
+        return views
+
+    def _weights(self) -> list[float] | None:
+        """Weights of the prepared views, None for equal ones."""
+        return None
 
     def _n_square(self, views: Views) -> float:
         """Peak memory in units of n x n matrices."""
@@ -185,3 +303,12 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _remembered(X: Array) -> Array:
+    """Copy a view to NumPy, with zeros for samples that lack it: there they describe nobody."""
+    X = X.copy() if sp.issparse(X) else np.array(to_numpy(X))
+    gone = missing_rows(X)
+    if gone is not None:
+        X[gone] = 0.0
+    return X

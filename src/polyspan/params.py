@@ -75,6 +75,29 @@ def clusterer(value: Any) -> str | None:
     return None if value is None or usable else "a clusterer such as LRR(n_clusters=3), or None"
 
 
+def view_weights(value: Any) -> str | None:
+    """Check that a value is None or a list of weights of views, one of them positive."""
+    words = "None, or a list with a finite number >= 0 for every view, not all of them 0"
+    if value is None:
+        return None
+    if not isinstance(value, list | tuple | np.ndarray) or len(np.shape(value)) != 1:
+        return words
+    right = len(value) > 0 and all(real(0)(weight) is None for weight in value)
+    return None if right and any(weight > 0 for weight in value) else words
+
+
+def matrices(value: Any) -> str | None:
+    """Check that a value is None or one matrix per view; what they hold is checked later."""
+    several = value.values() if isinstance(value, Mapping) else value
+    if value is None or (
+        isinstance(value, list | tuple | Mapping)
+        and len(value) > 0
+        and all(len(getattr(one, "shape", ())) == 2 for one in several)
+    ):
+        return None
+    return "None, or a list or dictionary with an n x n array or sparse matrix for every view"
+
+
 def seed(value: Any) -> str | None:
     """Check that a value can seed the random numbers."""
     whole = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)

@@ -33,6 +33,20 @@ def spectral_embedding(W: Array, n_clusters: int) -> np.ndarray:
     >>> np.allclose(Y @ Y.T, W)
     True
     """
+    return unit_rows(spectral_eigenvectors(W, n_clusters)[1])
+
+
+def spectral_eigenvectors(W: Array, n_clusters: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Largest eigenvalues and eigenvectors of ``D^-1/2 W D^-1/2``, and the degrees D.
+
+    Where there is nothing but rounding both are zero, as are the rows of samples without affinity.
+
+    Examples
+    --------
+    >>> w, Y, degrees = spectral_eigenvectors(np.kron(np.eye(2), np.ones((3, 3))), 2)
+    >>> w.round(12), degrees
+    (array([1., 1.]), array([3., 3., 3., 3., 3., 3.]))
+    """
     if sp.issparse(W) or is_numpy_array(W):
         degrees = np.asarray(W.sum(axis=1)).ravel()
         root = 1 / np.sqrt(np.where(degrees > 0, degrees, 1))
@@ -49,9 +63,7 @@ def spectral_embedding(W: Array, n_clusters: int) -> np.ndarray:
         w, Y = to_numpy(w[-n_clusters:]), to_numpy(Y[:, -n_clusters:])
         degrees = to_numpy(degrees)
     sure = np.abs(w) > len(degrees) * np.finfo(w.dtype).eps  # the largest is 1
-    Y = np.where(sure & (degrees[:, None] > 0), Y, 0)
-    lengths = np.linalg.norm(Y, axis=1, keepdims=True)
-    return Y / np.where(lengths > 0, lengths, 1)
+    return np.where(sure, w, 0), np.where(sure & (degrees[:, None] > 0), Y, 0), degrees
 
 
 def _top_eigenvectors(N: Array, c: int) -> tuple[np.ndarray, np.ndarray]:

@@ -42,7 +42,9 @@ class Views(NamedTuple):
         return [x.nnz / x.shape[0] if sp.issparse(x) else x.shape[1] for x in self.arrays]
 
 
-def check_views(X: Any, views: Sequence[Any] | None = None, estimator: Any = None) -> Views:
+def check_views(
+    X: Any, views: Sequence[Any] | None = None, estimator: Any = None, *, new: bool = False
+) -> Views:
     """Check several views of the same samples and bring them to one form.
 
     Parameters
@@ -53,7 +55,10 @@ def check_views(X: Any, views: Sequence[Any] | None = None, estimator: Any = Non
         Which columns of a single 2-D ``X`` form which view.
     estimator : estimator, optional
         Gets ``n_features_in_`` (and ``feature_names_in_`` for one DataFrame), as scikit-learn
-        wants it.
+        wants it. When its class has ``_missing_views``, rows of NaN are let through: samples that
+        lack the view.
+    new : bool, default=False
+        Samples for a fitted ``estimator``: it is not changed, and one sample is enough.
 
     Returns
     -------
@@ -83,15 +88,15 @@ def check_views(X: Any, views: Sequence[Any] | None = None, estimator: Any = Non
             )
         names = list(several)
         arrays = [_check_one(view, f"view {name}", None) for name, view in several.items()]
-        if estimator is not None:
+        if estimator is not None and not new:
             estimator.n_features_in_ = sum(view.shape[1] for view in arrays)
             vars(estimator).pop("feature_names_in_", None)  # of an earlier fit
     else:
-        whole = _check_one(X, "X", estimator)
+        whole = _check_one(X, "X", estimator, new)
         arrays = [whole] if views is None else _cut(whole, views)
         names = [str(k) for k in range(len(arrays))]
     arrays = _one_dtype(arrays, names)
-    _check_content(arrays, names)
+    _check_content(arrays, names, getattr(estimator, "_missing_views", False), new)
     return Views(arrays, names)
 
 
@@ -117,22 +122,22 @@ def _dimensions(view: Any) -> int:
     return 0
 
 
-def _check_one(view: Any, name: str, estimator: Any) -> Any:
+def _check_one(view: Any, name: str, estimator: Any, new: bool = False) -> Any:
     """Return one view as a 2-D float array or csr_array; finiteness is checked later."""
     if _dimensions(view) not in (0, 2):  # 0: it does not tell
         raise ValueError(
             f"{name} is {_dimensions(view)}-D: a view is 2-D, with samples in rows and features in "
-            "columns."
+            "columns; Reshape your data."
         )
     if is_array_api_obj(view) and not is_numpy_array(view):
-        return _check_foreign(view, name, estimator)
+        return _check_foreign(view, name, estimator, new)
     _check_columns(view, name)
     try:
         kept: dict[str, Any] = {"accept_sparse": "csr", "dtype": "numeric"}
         if estimator is None:
             view = check_array(view, ensure_all_finite=False, input_name=name, **kept)
         else:
-            view = validate_data(estimator, view, ensure_all_finite=False, **kept)
+            view = validate_data(estimator, view, reset=not new, ensure_all_finite=False, **kept)
     except (TypeError, ValueError, OverflowError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"{name}: {str(error).splitlines()[0]}") from error
@@ -172,7 +177,7 @@ def _check_columns(view: Any, name: str) -> None:
         )
 
 
-def _check_foreign(view: Any, name: str, estimator: Any) -> Any:
+def _check_foreign(view: Any, name: str, estimator: Any, new: bool) -> Any:
     """Check an array of another library (torch, cupy, array-api-strict) where it is."""
     xp = array_namespace(view)
     if 0 in view.shape:
@@ -181,7 +186,7 @@ def _check_foreign(view: Any, name: str, estimator: Any) -> Any:
         raise ValueError(f"{name}: Complex data not supported; take real and imaginary parts.")
     if view.dtype not in (xp.float32, xp.float64):
         view = xp.astype(view, xp.float64)
-    if estimator is not None:
+    if estimator is not None and not new:
         estimator.n_features_in_ = int(view.shape[1])
     return view
 
@@ -236,35 +241,39 @@ def _one_dtype(arrays: list[Any], names: list[str]) -> list[Any]:
     return [view.astype(np.float32 if single else np.float64, copy=False) for view in arrays]
 
 
-def _check_content(arrays: list[Any], names: list[str]) -> None:
+def _check_content(arrays: list[Any], names: list[str], missing: bool, new: bool) -> None:
     """Refuse what no method can use: NaN, inf, constant views, samples that are zero throughout."""
-    zero = []
+    zero, absent = [], []
     for view, name in zip(arrays, names, strict=True):
-        values = view.data if sp.issparse(view) else view
-        xp = array_namespace(values)
-        if not bool(xp.all(xp.isfinite(values))):
-            what = "NaN" if bool(xp.any(xp.isnan(values))) else "inf (infinite values)"
-            raise ValueError(
-                f"view {name} contains {what}: drop or impute these values before clustering."
-            )
-        if view.shape[0] < 2:
+        gone = _check_finite(view, name, missing, new)
+        xp = array_namespace(view.data if sp.issparse(view) else view)
+        if view.shape[0] < 2 and not new:
             raise ValueError(f"view {name} has 1 sample; clustering needs at least 2.")
         if sp.issparse(view):
             constant = _equal_rows(view)
             zero.append(np.diff(view.indptr) == 0)
         else:
-            constant = bool(xp.all(view == view[:1, :]))
+            there = present_rows(view, gone)
+            constant = bool(xp.all(there == there[:1, :]))
             zero.append(to_numpy(xp.all(view == 0, axis=1)))
-        if constant:
+        absent.append(np.zeros(view.shape[0], bool) if gone is None else to_numpy(gone))
+        if constant and not new:
             raise ValueError(
-                f"view {name} is constant (all {view.shape[0]} samples are equal), so it tells "
-                "nothing about clusters: leave it out."
+                f"view {name} is constant (all {view.shape[0] - absent[-1].sum()} samples are "
+                "equal), so it tells nothing about clusters: leave it out."
             )
-    lost = np.logical_and.reduce(zero)
+    nowhere = np.logical_and.reduce(absent)
+    if nowhere.any():
+        raise ValueError(
+            f"{nowhere.sum()} of {len(nowhere)} samples are NaN in every view ({_rows(nowhere)}): "
+            "drop them, nothing is known about them."
+        )
+    lost = np.logical_and.reduce([a | b for a, b in zip(zero, absent, strict=True)])
     # One view alone only warns, as scikit-learn's common checks want it.
     if len(arrays) > 1 and lost.any():
+        what = "all zeros or NaN" if np.any(absent) else "all zeros"
         raise ValueError(
-            f"{lost.sum()} of {len(lost)} samples are all zeros in every view ({_rows(lost)}): "
+            f"{lost.sum()} of {len(lost)} samples are {what} in every view ({_rows(lost)}): "
             "drop them, nothing is known about them."
         )
     told = [
@@ -279,6 +288,90 @@ def _check_content(arrays: list[Any], names: list[str]) -> None:
             UserWarning,
             stacklevel=5,  # check_views, _check and fit lie between
         )
+
+
+def _check_finite(view: Any, name: str, missing: bool, new: bool) -> Any:
+    """Refuse NaN and inf; where samples may lack views return which rows are NaN, or None."""
+    values = view.data if sp.issparse(view) else view
+    xp = array_namespace(values)
+    bad = ~xp.isfinite(values)
+    if not bool(xp.any(bad)):
+        return None
+    what = "NaN" if bool(xp.any(xp.isnan(values))) else "inf (infinite values)"
+    if not missing:
+        raise ValueError(
+            f"view {name} contains {what}: drop or impute these values before clustering."
+        )
+    if sp.issparse(view):
+        raise ValueError(
+            f"view {name} contains {what}: drop or impute these values; to mark samples that lack "
+            "this view by rows of NaN, give it as a dense array."
+        )
+    gone = xp.all(xp.isnan(view), axis=1)
+    partly = to_numpy(xp.any(bad, axis=1) & ~gone)
+    if partly.any():
+        raise ValueError(
+            f"view {name} contains {what} in part of a sample ({_rows(partly)}): drop or impute "
+            "these values; only a sample that lacks the view may be NaN, and then all its row."
+        )
+    if bool(xp.all(gone)) and not new:
+        raise ValueError(f"view {name} contains NaN in every sample: leave it out.")
+    return gone
+
+
+def weighted_views(owner: str, views: Views, weights: Any, new: bool = False) -> Views:
+    """Leave out the views of weight 0, after checking that there is a weight for each.
+
+    Examples
+    --------
+    >>> weighted_views("GRMSC", check_views([np.eye(3), np.eye(3)]), [0.0, 2.0]).names
+    ['1']
+    """
+    if weights is None:
+        return views
+    if len(weights) != len(views.arrays):
+        raise ValueError(
+            f"{owner}: view_weights has {len(weights)} numbers for {len(views.arrays)} views: give "
+            "one for every view."
+        )
+    used = [k for k, weight in enumerate(weights) if weight > 0]
+    if len(used) == len(weights):
+        return views
+    left = Views([views.arrays[k] for k in used], [views.names[k] for k in used])
+    with warnings.catch_warnings():  # they came when all views were checked
+        warnings.simplefilter("ignore")
+        _check_content(left.arrays, left.names, True, new)
+    return left
+
+
+def missing_rows(view: Any) -> Any:
+    """Say which samples lack a checked view, as a boolean array, or None when none does.
+
+    Examples
+    --------
+    >>> missing_rows(np.array([[1.0, 2.0], [np.nan, np.nan]]))
+    array([False,  True])
+    """
+    if sp.issparse(view):
+        return None
+    xp = array_namespace(view)
+    gone = xp.isnan(view[:, 0])
+    return gone if bool(xp.any(gone)) else None
+
+
+def present_rows(view: Any, gone: Any) -> Any:
+    """Leave out the rows that `missing_rows` found.
+
+    Examples
+    --------
+    >>> present_rows(np.eye(3), np.array([False, True, False]))
+    array([[1., 0., 0.],
+           [0., 0., 1.]])
+    """
+    if gone is None:
+        return view
+    xp = array_namespace(view)
+    return xp.take(view, xp.nonzero(~gone)[0], axis=0)
 
 
 def _equal_rows(view: Any) -> bool:
@@ -297,7 +390,12 @@ def _rows(chosen: np.ndarray) -> str:
     return f"row{'s'[: found.size > 1]} {shown}"
 
 
-def scale_views(views: Views, scale: str | None) -> list[Any]:
+Moments = tuple[Any, Any, Any]
+
+
+def scale_views(
+    views: Views, scale: str | None, moments: Sequence[Moments] | None = None
+) -> list[Any]:
     """Scale every view: samples to unit length, after standardising features if asked.
 
     Parameters
@@ -307,7 +405,9 @@ def scale_views(views: Views, scale: str | None) -> list[Any]:
     scale : {"unit", "standard+unit", None}
         ``"unit"`` divides each sample by its Euclidean length (zero samples stay zero);
         ``"standard+unit"`` first gives each feature mean 0 and variance 1, which makes a sparse
-        view dense; None leaves the values as they are.
+        view dense; None leaves the values as they are. Rows of NaN stay.
+    moments : list, optional
+        What `feature_moments` said of the samples by which to standardise; default: these.
 
     Examples
     --------
@@ -316,16 +416,14 @@ def scale_views(views: Views, scale: str | None) -> list[Any]:
            [0. , 1. ]])
     """
     scaled = []
-    for view, name in zip(*views, strict=True):
+    for k, (view, name) in enumerate(zip(*views, strict=True)):
         if scale is None:
             _check_size(view, name)
             scaled.append(view)
             continue
         if scale == "standard+unit":
-            if sp.issparse(view):
-                _check_dense(view, name)
-                view = view.toarray()
-            view = _standard(view)
+            view = _dense(view, name)
+            view = _standard(view, _moments(view) if moments is None else moments[k])
         scaled.append(_unit(view))
     return scaled
 
@@ -352,6 +450,28 @@ def numpy_views(views: Views, scale: str | None) -> list[Any]:
             view = sp.csr_array((view.data, *short), shape=view.shape)
         found.append(view)
     return found
+
+
+def feature_moments(views: Views) -> list[Moments]:
+    """Size, mean and spread of the features of every view, to standardise new samples by.
+
+    Examples
+    --------
+    >>> seen = check_views(np.array([[0.0, 1.0], [4.0, 3.0]]))
+    >>> scale_views(check_views(np.array([[4.0, 4.0], [0.0, 2.0]])), "standard+unit",
+    ...             feature_moments(seen))[0]
+    array([[ 0.4472136 ,  0.89442719],
+           [-1.        ,  0.        ]])
+    """
+    return [_moments(_dense(view, name)) for view, name in zip(*views, strict=True)]
+
+
+def _dense(view: Any, name: str) -> Any:
+    """Return a view as a dense array."""
+    if sp.issparse(view):
+        _check_dense(view, name)
+        return view.toarray()
+    return view
 
 
 def _check_dense(view: Any, name: str) -> None:
@@ -385,16 +505,17 @@ def check_products(views: Views) -> None:
 
 def _largest(view: Any) -> tuple[float, Any]:
     """Largest absolute value of a view, and the limits of its dtype."""
-    values = view.data if sp.issparse(view) else view
+    values = view.data if sp.issparse(view) else present_rows(view, missing_rows(view))
     xp = array_namespace(values)
-    return float(xp.max(xp.abs(values))), xp.finfo(values.dtype)
+    largest = float(xp.max(xp.abs(values))) if 0 not in values.shape else 0.0
+    return largest, xp.finfo(values.dtype)
 
 
 def _check_size(view: Any, name: str) -> None:
     """Unscaled values are squared later: refuse those that would over- or underflow."""
     largest, limits = _largest(view)
     low, high = float(limits.smallest_normal) ** (1 / 3), float(limits.max) ** (1 / 3)
-    if not low <= largest <= high:
+    if largest and not low <= largest <= high:
         raise ValueError(
             f"view {name} has values of size {largest:.1e}, whose products leave the range of "
             f'{view.dtype}: rescale it, or use scale="unit".'
@@ -417,13 +538,22 @@ def _unit(view: Any) -> Any:
     return view / xp.where(length > 0, length, xp.ones_like(length))
 
 
-def _standard(view: Any) -> Any:
+def _moments(view: Any) -> Moments:
+    """Largest size of every column, and mean and spread of the column divided by it."""
+    xp = array_namespace(view)
+    view = present_rows(view, missing_rows(view))
+    size = xp.max(xp.abs(view), axis=0, keepdims=True)
+    size = xp.where(size > 0, size, xp.ones_like(size))
+    view = view / size
+    mean = xp.mean(view, axis=0, keepdims=True)
+    return size, mean, xp.std(view - mean, axis=0, keepdims=True)
+
+
+def _standard(view: Any, moments: Moments) -> Any:
     """Give columns mean 0 and variance 1; constant columns become 0."""
     xp = array_namespace(view)
-    size = xp.max(xp.abs(view), axis=0, keepdims=True)
-    view = view / xp.where(size > 0, size, xp.ones_like(size))
-    view = view - xp.mean(view, axis=0, keepdims=True)
-    spread = xp.std(view, axis=0, keepdims=True)
+    size, mean, spread = moments
+    view = view / size - mean
     noise = 10 * xp.finfo(view.dtype).eps  # a constant column has a spread of rounding errors
     return xp.where(spread > noise, view / xp.where(spread > noise, spread, 1.0), 0.0 * view)
 

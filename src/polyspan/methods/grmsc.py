@@ -30,11 +30,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from array_api_compat import array_namespace, device, is_numpy_array
-from sklearn.utils import check_random_state
+from array_api_compat import array_namespace, device, is_array_api_obj, is_numpy_array
+from sklearn.utils import Tags, check_random_state
 
 from polyspan import graphs, prox
 from polyspan.base import COMMON, About, MultiViewClusterer
+from polyspan.incomplete import error_weights, incomplete_laplacian, split_missing
 from polyspan.linalg import (
     Array,
     factor_z_step,
@@ -43,10 +44,11 @@ from polyspan.linalg import (
     reduce_rows,
     sum_squares,
 )
-from polyspan.params import device_name, integer, one_of, real
+from polyspan.params import device_name, integer, matrices, one_of, real, view_weights
+from polyspan.precomputed import check_graphs, check_kernel_scales, kernel_features, like
 from polyspan.run import Run
 from polyspan.sharing import fingerprint, shared
-from polyspan.views import SCALES, Views
+from polyspan.views import SCALES, Views, weighted_views
 
 
 class GRMSC(MultiViewClusterer):
@@ -82,6 +84,16 @@ class GRMSC(MultiViewClusterer):
         Scaling of samples to unit length, after standardising features if asked.
     graph_scale : {"same", "unit", "standard+unit", None}, default="same"
         Scaling of the features from which the graphs are built; ``"same"`` is that of ``scale``.
+    view_weights : list of float or None, default=None
+        Weight w_k of every view: its errors count ``lam1 w_k`` and its part of the complementary
+        graph (or of ``"first_order"``) w_k; the consistent graph is shared by all views. 0 leaves
+        the view out. None is 1 for all.
+    precomputed : {None, "kernel"}, default=None
+        ``"kernel"``: every view is an n x n kernel, positive semi-definite, instead of features;
+        `predict` then takes the m x n kernels between new and fitted samples.
+    graphs : list or dict of (n, n) arrays or sparse matrices, default=None
+        First-order graphs to use instead of those built from the features, one per view:
+        symmetric, non-negative weights; their diagonals do not matter.
     rho, mu0, mu_max : float, default=1.9, 1e-4 and 1e6
         Growth, start and limit of the penalty mu.
     max_iter : int, default=100
@@ -118,6 +130,14 @@ class GRMSC(MultiViewClusterer):
         Per turn: ``data``, the largest entry of ``X_k - X_k Z - E_k``, and ``split``, that of
         ``Z - Q``. Both hold the length of the longest column, an upper bound, while that is far
         from ``tol``.
+    dictionary_ : list of arrays
+        The scaled views, for `predict`.
+
+    Notes
+    -----
+    A sample may lack views: give its row there as NaN throughout (dense views only). Its errors in
+    such a view are free (E costs nothing there), it describes no other sample there, and the
+    graphs use the views that a pair has in common, see `polyspan.incomplete`.
 
     Examples
     --------
@@ -143,12 +163,16 @@ class GRMSC(MultiViewClusterer):
         "regularizer": one_of("both", "first_order", "none"),
         "sigma2": one_of("own", "first"),
         "graph_scale": one_of("same", *SCALES),
+        "view_weights": view_weights,
+        "precomputed": one_of(None, "kernel"),
+        "graphs": matrices,
         "rho": real(1),
         "mu0": real(0, open_low=True),
         "mu_max": real(0, open_low=True),
         "init": one_of("zeros", "random"),
         "device": device_name,
     }
+    _missing_views = True
 
     def __init__(
         self,
@@ -165,6 +189,9 @@ class GRMSC(MultiViewClusterer):
         sigma2: str = "own",
         scale: str | None = "unit",
         graph_scale: str | None = "same",
+        view_weights: Sequence[float] | None = None,
+        precomputed: str | None = None,
+        graphs: Any = None,
         rho: float = 1.9,
         mu0: float = 1e-4,
         mu_max: float = 1e6,
@@ -189,6 +216,9 @@ class GRMSC(MultiViewClusterer):
         self.sigma2 = sigma2
         self.scale = scale
         self.graph_scale = graph_scale
+        self.view_weights = view_weights
+        self.precomputed = precomputed
+        self.graphs = graphs
         self.rho = rho
         self.mu0 = mu0
         self.mu_max = mu_max
@@ -201,25 +231,64 @@ class GRMSC(MultiViewClusterer):
         self.random_state = random_state
         self.verbose = verbose
 
+    def _prepare(self, views: Views) -> Views:
+        views = self._used(views)
+        self._given_graphs(views.n_samples)
+        self.kernel_maps_: list[np.ndarray] | None = None
+        if self.precomputed == "kernel":
+            check_kernel_scales("GRMSC", self.scale, self.graph_scale)
+            both = [kernel_features(K, name, "GRMSC") for K, name in zip(*views, strict=True)]
+            self.kernel_maps_ = [T for _, T in both]
+            views = Views([X for X, _ in both], views.names)
+        return views
+
+    def _prepare_new(self, views: Views) -> Views:
+        views = self._used(views, new=True)
+        if self.kernel_maps_ is None:
+            return views
+        return Views(
+            [K @ T for K, T in zip(views.arrays, self.kernel_maps_, strict=True)], views.names
+        )
+
+    def _used(self, views: Views, new: bool = False) -> Views:
+        return weighted_views("GRMSC", views, self.view_weights, new)
+
+    def _weights(self) -> list[float] | None:
+        return None if self.view_weights is None else [float(w) for w in self.view_weights if w > 0]
+
+    def _given_graphs(self, n: int) -> list[Any] | None:
+        """Checked first-order graphs of the views that have a weight, if they were given."""
+        if self.graphs is None:
+            return None
+        found = check_graphs("GRMSC", self.graphs, self.view_names_, n, self.sigma2)
+        if self.view_weights is None:
+            return found
+        return [graph for graph, w in zip(found, self.view_weights, strict=True) if w > 0]
+
     def _solve(self, views: Views, Xs: list[Array]) -> Array:
         n = views.n_samples
         k = min(30, n - 1) if self.n_neighbors is None else self.n_neighbors
         lam2 = 0.0 if self.regularizer == "none" else self.lam2
+        weights = self._weights() or [1.0] * len(Xs)
+        filled, present = split_missing(Xs)
 
         def graph() -> Array:
             features = Xs if self.graph_scale == "same" else self._scaled(views, self.graph_scale)
-            return graph_laplacian(
-                features, k, alpha=self.alpha, sigma2=self.sigma2, regularizer=self.regularizer
-            )
+            options: dict[str, Any] = {"alpha": self.alpha, "sigma2": self.sigma2}
+            options |= {"regularizer": self.regularizer, "weights": weights}
+            if self.graphs is None and any(there is not None for there in present):
+                return incomplete_laplacian(features, k, **options)
+            return graph_laplacian(features, k, **options, given=self._given_graphs(n))
 
         # Settings of a grid differ in lam1 and lam2, which the factorisation does not know.
-        key: tuple[Any, ...] = (fingerprint(views.arrays), "grmsc", self.scale, self.device)
+        data = fingerprint(views.arrays) if self.graphs is None else None
+        key: tuple[Any, ...] = (data, "grmsc", self.scale, self.device)
         if lam2 > 0:
             key += (k, self.alpha, self.orientation, self.regularizer, self.sigma2)
-            key += (self.graph_scale,)
+            key += (self.graph_scale, tuple(weights))
         factors = shared(
             key,
-            lambda: factor_grmsc(Xs, graph if lam2 > 0 else None, self.orientation),
+            lambda: factor_grmsc(filled, graph if lam2 > 0 else None, self.orientation),
             size=int(self._n_square(views) / 2) * n * n * views.itemsize,
         )
         Z = None
@@ -227,14 +296,19 @@ class GRMSC(MultiViewClusterer):
             Z = check_random_state(self.random_state).uniform(size=(n, n))
         run = self._run()
         Z = solve_grmsc(
-            Xs, lam1=self.lam1, lam2=lam2, rho=self.rho, mu0=self.mu0, mu_max=self.mu_max, run=run,
-            Z=Z, factors=factors,
+            filled, lam1=error_weights(self.lam1, weights, present, Xs), lam2=lam2, rho=self.rho,
+            mu0=self.mu0, mu_max=self.mu_max, run=run, Z=Z, factors=factors,
         )  # fmt: skip
         self.n_iter_ = run.n_iter
         return Z
 
-    def _random_solution(self) -> bool:
-        return self.init == "random"
+    def _shareable(self) -> bool:
+        return self.init != "random" and self.graphs is None
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.precomputed == "kernel"
+        return tags
 
 
 def graph_laplacian(
@@ -244,8 +318,12 @@ def graph_laplacian(
     alpha: float = 1e-3,
     sigma2: str = "own",
     regularizer: str = "both",
+    weights: Sequence[float] | None = None,
+    given: Sequence[Any] | None = None,
 ) -> Array:
     """Laplacian L = sum_k L_k of the graphs of all views, samples in rows of every X.
+
+    ``weights`` multiply what a single view says; ``given`` are first-order graphs to take instead.
 
     Examples
     --------
@@ -254,15 +332,20 @@ def graph_laplacian(
     >>> np.allclose(L @ np.ones(9), 0)
     True
     """
-    firsts = [_compact(*graphs.first_order(X, n_neighbors)) for X in Xs]  # eq. (3)
+    weights = [1.0] * len(Xs) if weights is None else weights
+    if given is None:
+        firsts = [_compact(*graphs.first_order(X, n_neighbors)) for X in Xs]  # eq. (3)
+    else:
+        firsts = [(like(Lambda, X), 0.0) for Lambda, X in zip(given, Xs, strict=True)]
     if regularizer == "first_order":
-        return graphs.laplacian(_dense(sum(Lambda for Lambda, _ in firsts)))
+        parts = (w * Lambda for w, (Lambda, _) in zip(weights, firsts, strict=True))
+        return graphs.laplacian(_dense(sum(parts)))
     W = _dense(graphs.consistent([Lambda for Lambda, _ in firsts]))  # eq. (4)
     xp = array_namespace(W)
     inside = W != 0
-    for Lambda, sigma in firsts:
+    for w, (Lambda, sigma) in zip(weights, firsts, strict=True):
         Upsilon = graphs.second_order(Lambda, sigma if sigma2 == "first" else None)
-        W += alpha * xp.where(inside, xp.zeros_like(W), Upsilon)  # eq. (20), summed over the views
+        W += w * alpha * xp.where(inside, xp.zeros_like(W), Upsilon)  # eq. (20), summed
     return graphs.laplacian(W)
 
 
@@ -311,7 +394,7 @@ def solve_grmsc(
     Xs: Sequence[Array],
     L: Array | Callable[[], Array] | None = None,
     *,
-    lam1: float,
+    lam1: float | list[Any],
     lam2: float = 1.0,
     orientation: str = "samples",
     rho: float = 1.9,
@@ -323,7 +406,8 @@ def solve_grmsc(
 ) -> Array:
     """Algorithm 1: the representation Z of views Xs (samples in rows) with graph L.
 
-    ``factors`` of `factor_grmsc` may stand for L and the orientation.
+    ``factors`` of `factor_grmsc` may stand for L and the orientation. ``lam1`` may differ by view,
+    a list; and in a view by sample, an (n,) array: 0 frees its errors.
 
     Examples
     --------
@@ -336,13 +420,15 @@ def solve_grmsc(
     # From here Z, Q and Y2 stand for U^T Z, U^T Q and U^T Y2, and I is U^T.
     R, rows, back, I, d, z_step = factors or factor_grmsc(Xs, L, orientation)
     xp = array_namespace(I)
+    lams = lam1 if isinstance(lam1, list) else [float(lam1)] * len(rows)
+    least = min(float(xp.min(lam)) if is_array_api_obj(lam) else lam for lam in lams)
     C = I + 0.0 if Z is None else I - I @ xp.asarray(Z, dtype=I.dtype, device=device(I))
     turns, mu, weights = iter(run), mu0, xp.sqrt(d - 1)  # |R x| = |weights * x|
     # As long as E = 0 and Q = 0, Y1 = R S and Y2 = m I - S, with S the sum of all mu (I - Z) and m
     # that of all mu: no view is touched. T_E and Z + Y2/mu prove it, by their lengths.
     S, m = xp.zeros_like(I), 0.0
     while (
-        longest_column(weights * (mu * C + S)) <= lam1
+        longest_column(weights * (mu * C + S)) <= least
         and sum_squares((mu + m) * I - mu * C - S) <= 1
         and next(turns, None)
     ):
@@ -357,8 +443,8 @@ def solve_grmsc(
         E, D = D, None
         E *= mu
         E += Y1
-        for k in rows:
-            E[k, :] *= prox.column_factors(E[k, :], lam1)[None, :]  # mu E by eq. (13)
+        for k, lam in zip(rows, lams, strict=True):
+            E[k, :] *= prox.column_factors(E[k, :], lam)[None, :]  # mu E by eq. (13)
         Q = lower_singular(Z + Y2 / mu, 1 / mu)  # eq. (17)
         Y1 -= E  # the parts of eq. (24) that T_ZB contains
         Y2 -= mu * Q

@@ -143,8 +143,8 @@ class LMSC(MultiViewClusterer):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _random_solution(self) -> bool:
-        return True
+    def _shareable(self) -> bool:
+        return False  # the start is random
 
     def _solve(self, views: Views, Xs: list[Array]) -> Array:
         if any(map(sp.issparse, Xs)):

@@ -1,0 +1,100 @@
+"""Samples that lack views: GRMSC on the gaps beside GRMSC after filling them with means.
+
+    python benchmarks/missing.py                    two data sets, a table in Markdown
+    python benchmarks/missing.py three_sources --seeds 20
+
+10, 30 and 50% of the (sample, view) pairs are removed at random, never the last view of a sample.
+GRMSC gets them as rows of NaN; the other column replaces them by the mean of the view's other
+samples first. Mean normalised mutual information over seeds, which choose the gaps. Rows are
+appended to benchmarks/results/missing.jsonl; the data must be here.
+"""
+
+import argparse
+import sys
+import warnings
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+
+from polyspan import GRMSC, __version__
+from polyspan.bench import append_row
+from polyspan.datasets import Dataset, load_dataset
+from polyspan.metrics import clustering_scores
+
+STORE = Path(__file__).parent / "results" / "missing.jsonl"
+SETTINGS: dict[str, tuple[dict[str, Any], int]] = {  # setting, default number of seeds
+    "three_sources": ({}, 10),
+    "handwritten": ({"affinity": "sparse", "max_iter": 40}, 1),  # a minute a fit, all 2000 samples
+}
+SHARES = (0.1, 0.3, 0.5)
+HEADER = """\
+| data | setting | removed | GRMSC on the gaps | after mean imputation | complete |
+|---|---|---:|---:|---:|---:|"""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Print the table and store its rows."""
+    parser = argparse.ArgumentParser(description="NMI of GRMSC when samples lack views.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(SETTINGS))
+    parser.add_argument("--seeds", type=int, metavar="N", help="default: 10, and 1 for handwritten")
+    parser.add_argument("--store", type=Path, default=STORE, help=f"default: {STORE.name}")
+    args = parser.parse_args(argv)
+    if unknown := set(args.names) - set(SETTINGS):
+        parser.error(f"unknown: {', '.join(unknown)}; known: {', '.join(SETTINGS)}")
+    data = {name: load_dataset(name) for name in args.names or SETTINGS}  # all, or none begins
+    warnings.simplefilter("ignore", ConvergenceWarning)  # n_iter tells
+    print(HEADER)
+    for name, one in data.items():
+        setting, seeds = SETTINGS[name]
+        for text in table(one, setting, args.seeds or seeds, args.store):
+            print(text, flush=True)
+    return 0
+
+
+def table(data: Dataset, setting: dict[str, Any], seeds: int, store: Path) -> Any:
+    """Lines of one data set, as they come."""
+    views = [X.toarray() if sp.issparse(X) else np.asarray(X, float) for X in data.views]
+    complete = score(data, setting, views)[0]
+    used = ", ".join(f"{key}={value}" for key, value in setting.items()) or "defaults"
+    for share in SHARES:
+        rows = []
+        for seed in range(seeds):
+            gaps = remove(views, share, seed)
+            (nmi, turns), (filled, _) = (score(data, setting, X) for X in (gaps, impute(gaps)))
+            row = {"data": data.name, "setting": setting, "removed": share, "seed": seed}
+            row |= {"date": str(date.today()), "polyspan": __version__}
+            row |= {"nmi": nmi, "n_iter": turns, "nmi_imputed": filled, "nmi_complete": complete}
+            append_row(store, row)
+            rows.append((nmi, filled))
+        ours, imputed = np.mean(rows, axis=0)
+        found = f"{share:.0%} | {ours:.3f} | {imputed:.3f} | {complete:.3f}"
+        yield f"| {data.name} | {used} | {found} |"
+
+
+def score(data: Dataset, setting: dict[str, Any], views: list[np.ndarray]) -> tuple[float, int]:
+    model = GRMSC(data.n_clusters, random_state=0, **setting).fit(views)
+    return clustering_scores(data.labels, model.labels_)["nmi"], model.n_iter_
+
+
+def remove(views: list[np.ndarray], share: float, seed: int) -> list[np.ndarray]:
+    """Make rows NaN at random, a share of all (sample, view) pairs; every sample keeps a view."""
+    n, v = len(views[0]), len(views)
+    gone, left = np.zeros((n, v), bool), round(share * n * v)
+    for pair in np.random.default_rng(seed).permutation(n * v):
+        i, k = divmod(int(pair), v)
+        if left and gone[i].sum() < v - 1:
+            gone[i, k], left = True, left - 1
+    return [np.where(gone[:, [k]], np.nan, X) for k, X in enumerate(views)]
+
+
+def impute(views: list[np.ndarray]) -> list[np.ndarray]:
+    """Fill rows of NaN with the mean of the view's other samples."""
+    return [np.where(np.isnan(X), np.nanmean(X, axis=0), X) for X in views]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,92 @@
+"""New samples: fit on 80% of a data set, predict the other 20%, beside a fit on all of it.
+
+    python benchmarks/predict.py                    three data sets, a table in Markdown
+    python benchmarks/predict.py bbcsport --splits 10
+
+Both columns are the normalised mutual information on the same 20% with their classes: of the
+predicted labels, and of the labels that a fit on all samples gives them. Every split is random by
+its number. Rows are appended to benchmarks/results/predict.jsonl; the data must be here.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from polyspan import GRMSC, __version__
+from polyspan.bench import append_row
+from polyspan.datasets import Dataset, load_dataset
+from polyspan.metrics import clustering_scores
+
+STORE = Path(__file__).parent / "results" / "predict.jsonl"
+SETTINGS: dict[str, list[dict[str, Any]]] = {
+    "bbcsport": [{}, {"affinity": "sparse"}],
+    "ngs": [{}, {"affinity": "sparse"}],
+    "handwritten": [{}, {"affinity": "sparse"}],
+}
+HEADER = """\
+| data | setting | predicted | fit on all | difference | worst split |
+|---|---|---:|---:|---:|---:|"""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Print the table and store its rows."""
+    parser = argparse.ArgumentParser(description="NMI of predicted labels of new samples.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(SETTINGS))
+    parser.add_argument("--splits", type=int, default=5, metavar="N", help="default: 5")
+    parser.add_argument("--store", type=Path, default=STORE, help=f"default: {STORE.name}")
+    args = parser.parse_args(argv)
+    if unknown := set(args.names) - set(SETTINGS):
+        parser.error(f"unknown: {', '.join(unknown)}; known: {', '.join(SETTINGS)}")
+    data = {name: load_dataset(name) for name in args.names or SETTINGS}  # all, or none begins
+    print(HEADER)
+    for name, one in data.items():
+        for setting in SETTINGS[name]:
+            rows = []
+            for row in splits(one, setting, args.splits):
+                rows.append(row)
+                append_row(args.store, row | {"setting": setting})
+            print(line(one.name, setting, rows), flush=True)
+    return 0
+
+
+def splits(data: Dataset, setting: dict[str, Any], count: int) -> Iterator[dict[str, Any]]:
+    """One row for every random split."""
+    n = len(data.labels)
+    whole = fit(data, setting, np.arange(n)).labels_
+    for split in range(count):
+        order = np.random.default_rng(split).permutation(n)
+        old, new = order[: int(0.8 * n)], order[int(0.8 * n) :]
+        model = fit(data, setting, old)
+        start = time.process_time()
+        labels = model.predict([X[new] for X in data.views])
+        seconds = time.process_time() - start
+        nmi = [clustering_scores(data.labels[new], x)["nmi"] for x in (labels, whole[new])]
+        yield (
+            {"data": data.name, "split": split, "n_fitted": len(old), "n_new": len(new)}
+            | {"date": str(date.today()), "polyspan": __version__}
+            | {"nmi": nmi[0], "nmi_fit_on_all": nmi[1], "predict_cpu_s": seconds}
+        )
+
+
+def fit(data: Dataset, setting: dict[str, Any], rows: np.ndarray) -> GRMSC:
+    return GRMSC(data.n_clusters, random_state=0, **setting).fit([X[rows] for X in data.views])
+
+
+def line(name: str, setting: dict[str, Any], rows: list[dict[str, Any]]) -> str:
+    """One line of the table."""
+    found, whole = (np.array([row[key] for row in rows]) for key in ("nmi", "nmi_fit_on_all"))
+    used = ", ".join(f"{key}={value}" for key, value in setting.items()) or "defaults"
+    return (
+        f"| {name} | {used} | {found.mean():.3f} | {whole.mean():.3f} | "
+        f"{(found - whole).mean():+.3f} | {(found - whole).min():+.3f} |"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
