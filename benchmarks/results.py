@@ -11,6 +11,7 @@ import warnings
 from collections import defaultdict
 from pathlib import Path
 
+from polyspan.bench.protocol import count_jobs, read_protocol
 from polyspan.bench.store import latest, read_rows
 from polyspan.bench.tables import Summary, read_paper, report, summarise
 
@@ -67,6 +68,7 @@ def results_page():
         "all data; *label-free* chose without labels. They are never ranked together. *(raw)* is "
         "a method on the features as they are in the files, all others are on samples of unit "
         "length. The Yale views are derived from the images: not the features of the paper.",
+        missing("paper", rows),
         cost(rows),
         reached(rows),
         ladder(rows),
@@ -82,6 +84,25 @@ def results_page():
             lower(report(wide)),
         ]
     return "\n\n".join(part.strip() for part in parts if part) + "\n"
+
+
+def missing(name, rows):
+    """Which jobs of a protocol have no row yet."""
+    protocol = read_protocol(HERE / f"{name}.toml")
+    lacking = count_jobs(protocol) - len(rows)
+    if not lacking:
+        return f"All {len(rows)} jobs of `{name}.toml` have a row."
+    begun = {(row["dataset"], row["method"], row["selection"]) for row in rows
+             if row["stage"] == "final"}  # fmt: skip
+    absent = [
+        f"{method.name} ({method.selection}) on {source.label}"
+        for method, source in protocol.pairs()
+        if (source.label, method.name, method.selection) not in begun
+    ]
+    return (
+        f"**Not complete:** {len(rows)} of {count_jobs(protocol)} jobs of `{name}.toml` have a row. "
+        "`make reproduce` goes on from there. No final runs yet: " + "; ".join(absent) + "."
+    )
 
 
 def lower(markdown):
