@@ -94,14 +94,15 @@ def missing(name, rows):
         return f"All {len(rows)} jobs of `{name}.toml` have a row."
     begun = {(row["dataset"], row["method"], row["selection"]) for row in rows
              if row["stage"] == "final"}  # fmt: skip
-    absent = [
-        f"{method.name} ({method.selection}) on {source.label}"
-        for method, source in protocol.pairs()
-        if (source.label, method.name, method.selection) not in begun
-    ]
+    absent = defaultdict(list)
+    for method, source in protocol.pairs():
+        if (source.label, method.name, method.selection) not in begun:
+            absent[source.label].append(method)
+    words = "; ".join(f"{label} {len(methods)}" for label, methods in absent.items())
     return (
         f"**Not complete:** {len(rows)} of {count_jobs(protocol)} jobs of `{name}.toml` have a row. "
-        "`make reproduce` goes on from there. No final runs yet: " + "; ".join(absent) + "."
+        "`make reproduce` goes on from there. Methods without final runs, of "
+        f"{len(protocol.methods)}: {words}."
     )
 
 
