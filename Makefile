@@ -5,7 +5,7 @@ EXTRAS ?= test
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test lint reference figure methods bench-methods reproduce smoke clean
+.PHONY: help demo test lint reference figure methods bench-methods reproduce smoke docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +44,10 @@ smoke: $(VENV)/.installed-$(EXTRAS) ## a small benchmark into a temporary store,
 	{ $(BIN)/polyspan bench run benchmarks/smoke.toml --store "$$folder/smoke.jsonl" || code=$$?; } && \
 	$(BIN)/polyspan bench report "$$folder/smoke.jsonl" && exit $$code
 
+docs: $(VENV)/.installed-docs ## the site, docs/_build/html/index.html, with the examples run (a minute)
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
 $(VENV)/.installed-%: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing polyspan[$*] into $(VENV), a minute or two the first time"
@@ -51,4 +55,5 @@ $(VENV)/.installed-%: pyproject.toml
 	@touch $@
 
 clean: ## remove the virtual environment and all caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist \
+		docs/_build docs/api docs/gallery docs/sg_execution_times.rst

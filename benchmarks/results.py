@@ -1,4 +1,4 @@
-"""RESULTS.md, docs/open-points.md and the paper's figures, from the rows in benchmarks/results.
+"""RESULTS.md, docs/paper-open-points.md and the paper's figures, from the rows in benchmarks/results.
 
     python benchmarks/results.py             # the two pages: everything in them follows from rows
     python benchmarks/results.py --figures   # and Figures 1 to 3 (needs POLYSPAN_DATA)
@@ -17,7 +17,10 @@ from polyspan.bench.tables import Summary, read_paper, report, summarise
 
 HERE = Path(__file__).resolve().parent
 STORES = HERE / "results"
-PAGES = {HERE / "RESULTS.md": "results_page", HERE.parent / "docs" / "open-points.md": "open_page"}
+PAGES = {
+    HERE / "RESULTS.md": "results_page",
+    HERE.parent / "docs" / "paper-open-points.md": "open_page",
+}
 IMAGES = HERE.parent / "docs" / "images"
 PAPER = {"three_sources": 0.01, "bbcsport": 0.01, "movies617": 0.01, "prokaryotic": 0.01}
 NGS_WANTED = 0.94
@@ -288,7 +291,7 @@ def _plain(value):
     return f"{value:.4f}" if isinstance(value, float) else value
 
 
-# --- docs/open-points.md ---
+# --- docs/paper-open-points.md ---
 
 OPEN = {
     "orientation published": "the graphs on the rows of Z, as in the printed update",

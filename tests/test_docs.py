@@ -1,0 +1,149 @@
+"""The pages in docs/: their code runs, their links lead somewhere, their commands exist."""
+
+import ast
+import importlib
+import os
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+OWN = sorted((ROOT / "docs").glob("*.md"))
+PAGES = [*OWN, *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"))]
+GENERATED = (ROOT / "docs/gallery", ROOT / "docs/api")  # by `make docs`
+
+
+def names(paths):
+    return [str(path.relative_to(ROOT)) for path in paths]
+
+
+def code(page, language="python"):
+    """The blocks of code in a page."""
+    text = (ROOT / page).read_text("utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.M | re.S)
+
+
+# ---- links ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", names(PAGES))
+def test_links_lead_to_files(page):
+    text = re.sub(r"^```.*?^```", "", (ROOT / page).read_text("utf-8"), flags=re.M | re.S)
+    for target in re.findall(r"\]\((?!https?:|#)([^)#\s]+)(?:#[^)]*)?\)", text):
+        path = ((ROOT / page).parent / target).resolve()
+        assert path.is_relative_to(ROOT), target
+        if not any(path.is_relative_to(folder) for folder in GENERATED):
+            assert path.is_file(), target
+
+
+@pytest.mark.parametrize("page", names(PAGES))
+def test_anchors_are_headings(page):
+    for target, anchor in re.findall(
+        r"\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)", (ROOT / page).read_text("utf-8")
+    ):
+        path = ((ROOT / page).parent / target).resolve() if target else ROOT / page
+        headings = re.findall(r"^#+ (.*)$", path.read_text("utf-8"), flags=re.M)
+        slugs = [re.sub(r"[^\w -]", "", words.lower()).replace(" ", "-") for words in headings]
+        assert anchor in slugs, f"{target}#{anchor}"
+
+
+def test_every_page_is_in_one_list():
+    """Sphinx says the same, but only `make docs` would tell."""
+    lists = [block for page in names(OWN) for block in code(page, "{toctree}")]
+    entries = [line for block in lists for line in block.split("\n")]
+    patterns = [
+        re.sub(r"^.*<(.*)>$", r"\1", entry) for entry in entries if entry[:1] not in ("", ":")
+    ]
+    for page in OWN:
+        matches = [pattern for pattern in patterns if Path(page.stem).match(pattern)]
+        assert len(matches) == (page.stem != "index"), page.name
+
+
+def test_included_files_exist():
+    included = [re.findall(r"```{include} (\S+)", page.read_text("utf-8")) for page in OWN]
+    assert ["../CHANGELOG.md"] in included
+    for target in [target for targets in included for target in targets]:
+        assert (ROOT / "docs" / target).is_file(), target
+
+
+# ---- commands ------------------------------------------------------------------------------------
+
+
+def test_makefile_targets_exist():
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    for page in PAGES:
+        for target in re.findall(r"(?:`|^)make ([a-z-]+)", page.read_text("utf-8"), flags=re.M):
+            known = re.search(rf"^{target}:", makefile, flags=re.M)
+            assert known, f"{page.name}: make {target}"
+
+
+# ---- code ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", names(PAGES))
+def test_imported_names_exist(page):
+    for block in code(page):
+        for node in ast.walk(ast.parse(block, page)):
+            module = getattr(node, "module", None) or ""
+            if module.startswith("polyspan") and find_spec(module):
+                known = dir(importlib.import_module(module))
+                missing = {one.name for one in node.names} - set(known)
+                assert missing <= {"LSR"}, module  # what add-a-method.md adds
+
+
+def test_first_clustering_runs_as_shown(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    known = {}
+    for block in code("docs/first-clustering.md"):
+        exec(compile(block, "first-clustering.md", "exec"), known)
+    printed = capsys.readouterr().out
+    assert printed.startswith(code("docs/first-clustering.md", "text")[0])
+    assert known["scores"]["nmi"] > 0.8
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["affinity.png", "convergence.png"]
+
+
+def test_the_index_has_the_hello_world():
+    (block,) = code("docs/index.md")
+    known = {}
+    exec(compile(block, "index.md", "exec"), known)
+    assert known["labels"].shape == (300,)
+
+
+@pytest.fixture
+def new_method(tmp_path):
+    """A checkout's tests beside the method of add-a-method.md, registered as the page says."""
+    method, tests = code("docs/add-a-method.md")
+    (tmp_path / "lsr.py").write_text(method)
+    (tmp_path / "test_lsr.py").write_text(tests)
+    (tmp_path / "registered.py").write_text(
+        "import sys\n"
+        "import lsr, polyspan\n"
+        "sys.modules['polyspan.methods.lsr'] = lsr\n"
+        "polyspan.METHODS['lsr'] = polyspan.LSR = lsr.LSR\n"
+    )
+
+    def run(*args):
+        paths = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "registered", *map(str, args)]
+        command += ["-p", "no:cacheprovider", "--rootdir", str(ROOT), "-c", ROOT / "pyproject.toml"]
+        env = os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
+        done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
+        print(done.stdout, done.stderr)
+        return done.returncode, int((re.findall(r"(\d+) passed", done.stdout) or [0])[0])
+
+    return run
+
+
+def test_the_new_method_passes_its_own_tests(new_method, tmp_path):
+    """And its docstrings' examples; one test clusters planted subspaces."""
+    assert new_method(tmp_path / "test_lsr.py", tmp_path / "lsr.py") == (0, 6)
+
+
+def test_the_new_method_passes_what_every_method_must(new_method):
+    code, passed = new_method(ROOT / "tests/test_estimators.py", "-k", "lsr")
+    assert code == 0
+    assert passed > 60  # as many as for any other method
