@@ -115,6 +115,14 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
                 f"{name} takes one view; got {len(views.arrays)}: wrap it in BestSingleView, or "
                 "concatenate the views."
             )
+        self._check_counts(n)
+        free = available_memory() if self.device is None else check_device(name, self.device)
+        check_memory(name, n, views.itemsize, self._n_square(views), free)
+        return views
+
+    def _check_counts(self, n: int) -> None:
+        """Refuse more clusters or neighbours than n samples allow."""
+        name = type(self).__name__
         if self.n_clusters is not None and self.n_clusters > n:
             raise ValueError(
                 f"{name}: n_clusters={self.n_clusters} is more than n_samples={n}: "
@@ -126,9 +134,6 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
                 f"{name}: n_neighbors={neighbors} must be below n_samples={n}: a sample has only "
                 f"{n - 1} others."
             )
-        free = available_memory() if self.device is None else check_device(name, self.device)
-        check_memory(name, n, views.itemsize, self._n_square(views), free)
-        return views
 
     def _n_square(self, views: Views) -> float:
         """Peak memory in units of n x n matrices."""

@@ -25,13 +25,19 @@ def one_of(*options: Any) -> Check:
     return check
 
 
-def real(low: float, high: float = np.inf, *, open_low: bool = False) -> Check:
-    """Check that a value is a finite number between two bounds."""
+def real(
+    low: float, high: float = np.inf, *, open_low: bool = False, none: str | None = None
+) -> Check:
+    """Check that a value is a finite number between two bounds (or None, which means ``none``)."""
     words = f"a finite number {'>' if open_low else '>='} {low:g}"
     if high < np.inf:
         words += f" and <= {high:g}"
+    if none:
+        words += f", or None for {none}"
 
     def check(value: Any) -> str | None:
+        if value is None and none:
+            return None
         if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
             return words
         try:
@@ -96,4 +102,5 @@ def check_params(owner: str, values: Mapping[str, Any], checks: Mapping[str, Che
     for name, check in checks.items():
         words = check(values[name])
         if words is not None:
-            raise ValueError(f"{owner}: {name} must be {words}; got {values[name]!r}.")
+            shown = " ".join(repr(values[name]).split())  # arrays may have several lines
+            raise ValueError(f"{owner}: {name} must be {words}; got {shown}.")
