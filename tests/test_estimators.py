@@ -26,7 +26,7 @@ from polyspan.run import watching
 
 SEVERAL = [name for name, cls in METHODS.items() if not cls._single_view]
 ITERATIVE = [name for name, cls in METHODS.items() if "max_iter" in cls._checks]
-LINEAR = ["concatkmeans", "concatspectral", "lmvsc", "fpmvs"]  # no n x n matrices
+LINEAR = ["anchorgrmsc", "concatkmeans", "concatspectral", "lmvsc", "fpmvs"]  # no n x n matrices
 SQUARE = [name for name in METHODS if name not in LINEAR]
 CUTS = [slice(0, 6), slice(6, 14)]
 
@@ -407,6 +407,11 @@ WRONG = {
     "max_inner": [0, 2.5, None],
     "labels_from": ["F", None, 0],
     "estimator": ["lrr", LRR, 3],
+    "n_anchors": [0, 2.5, "all"],
+    "anchors": ["knn", None, 3, [1, 1], [0.5]],
+    "dtype": ["float16", None, float],
+    "chunk_size": [0, 1.5, None],
+    "n_jobs": [0, -1, "all"],
 }
 CASES = [
     (name, param, value)
@@ -439,7 +444,7 @@ def test_fewer_samples_than_clusters(name):
 
 
 @pytest.mark.parametrize("k", [45, 46, 1000])
-@pytest.mark.parametrize("name", ["grmsc", "concatspectral"])
+@pytest.mark.parametrize("name", ["grmsc", "anchorgrmsc", "concatspectral"])
 def test_more_neighbours_than_others(name, k):
     match = rf"^{METHODS[name].__name__}: n_neighbors={k} must be below n_samples=45: .* only 44"
     fails_before_any_work(make(name, n_neighbors=k), views_for(name), ValueError, match)

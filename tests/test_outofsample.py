@@ -66,7 +66,7 @@ def test_every_method_with_a_representation_predicts(name):
     assert model.predict(new).dtype == model.labels_.dtype
 
 
-@pytest.mark.parametrize("name", set(METHODS) - set(PREDICTS))
+@pytest.mark.parametrize("name", sorted(set(METHODS) - {*PREDICTS, "anchorgrmsc"}))  # has its own
 def test_the_others_have_no_predict(name):
     assert not hasattr(METHODS[name](), "predict")
 

@@ -14,6 +14,7 @@ RIGHT = [
     (real(0, open_low=True), [1e-300, 5]),
     (real(0, 1), [0, 1, 0.5]),
     (real(0, none="0.1"), [None, 0, 2.5]),
+    (real(0, none="1/n"), [None, 2.5]),
     (integer(1), [1, np.int64(5), 10**30]),
     (integer(1, none="all"), [None, 1]),
     (flag, [True, False, np.True_]),
@@ -26,6 +27,7 @@ WRONG = [
     (real(0, open_low=True), "^a finite number > 0$", [0, -1.0, np.True_]),
     (real(0, 1), "^a finite number >= 0 and <= 1$", [1.5, -0.1]),
     (real(0, none="0.1"), "^a finite number >= 0, or None for 0.1$", [-1, "1"]),
+    (real(0, none="1/n"), "^a finite number >= 0, or None for 1/n$", [-1, "auto", np.nan]),
     (integer(1), "^a whole number >= 1$", [0, 1.0, "1", None, True, [1], np.nan]),
     (integer(1, none="all"), "^a whole number >= 1, or None for all$", [0, 2.5]),
     (flag, "^True or False$", [0, 1, None, "yes", [True]]),
@@ -52,3 +54,10 @@ def test_the_first_wrong_parameter_is_named():
     with pytest.raises(ValueError, match=r"^M: b must be a finite number >= 0; got -2\.$"):
         check_params("M", {"a": 1, "b": -2, "c": 3}, checks)
     check_params("M", {"a": 1, "b": 2, "c": True}, checks)
+
+
+def test_an_array_is_shown_in_one_line():
+    match = r"^A: x must be a whole number >= 1; got array\(\[\["
+    with pytest.raises(ValueError, match=match) as caught:
+        check_params("A", {"x": np.eye(2)}, {"x": integer(1)})
+    assert "\n" not in str(caught.value)

@@ -2,6 +2,7 @@
 
 from polyspan.methods import METHODS
 from polyspan.methods.amgl import AMGL
+from polyspan.methods.anchorgrmsc import AnchorGRMSC
 from polyspan.methods.baselines import ConcatKMeans, ConcatSpectral
 from polyspan.methods.best_single_view import BestSingleView
 from polyspan.methods.coregspectral import CoRegSpectral
@@ -41,6 +42,7 @@ __all__ = [
     "RMSC",
     "SSC",
     "TSVDMSC",
+    "AnchorGRMSC",
     "BestSingleView",
     "CoRegSpectral",
     "CoTrainSpectral",

@@ -221,6 +221,17 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
                 f"{name} takes one view; got {len(views.arrays)}: wrap it in BestSingleView, or "
                 "concatenate the views."
             )
+        self._check_counts(n)
+        free = available_memory() if self.device is None else check_device(name, self.device)
+        need = self._n_square(views), free, self._n_linear(views)
+        check_memory(name, n, views.itemsize, *need)
+        self.view_names_ = views.names
+        self.view_widths_ = [int(view.shape[1]) for view in views.arrays]
+        return self._prepare(views)
+
+    def _check_counts(self, n: int) -> None:
+        """Refuse more clusters or neighbours than n samples allow."""
+        name = type(self).__name__
         if self.n_clusters is not None and self.n_clusters > n:
             raise ValueError(
                 f"{name}: n_clusters={self.n_clusters} is more than n_samples={n}: "
@@ -232,12 +243,6 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
                 f"{name}: n_neighbors={neighbors} must be below n_samples={n}: a sample has only "
                 f"{n - 1} others."
             )
-        free = available_memory() if self.device is None else check_device(name, self.device)
-        need = self._n_square(views), free, self._n_linear(views)
-        check_memory(name, n, views.itemsize, *need)
-        self.view_names_ = views.names
-        self.view_widths_ = [int(view.shape[1]) for view in views.arrays]
-        return self._prepare(views)
 
     def _check_new(self, X: Any) -> Views:
         """Check new samples against the views of the fit."""

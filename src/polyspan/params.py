@@ -125,4 +125,5 @@ def check_params(owner: str, values: Mapping[str, Any], checks: Mapping[str, Che
     for name, check in checks.items():
         words = check(values[name])
         if words is not None:
-            raise ValueError(f"{owner}: {name} must be {words}; got {values[name]!r}.")
+            shown = " ".join(repr(values[name]).split())  # arrays may have several lines
+            raise ValueError(f"{owner}: {name} must be {words}; got {shown}.")

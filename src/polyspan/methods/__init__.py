@@ -1,6 +1,7 @@
 """One file per paper; METHODS is the only registry."""
 
 from polyspan.methods.amgl import AMGL
+from polyspan.methods.anchorgrmsc import AnchorGRMSC
 from polyspan.methods.baselines import ConcatKMeans, ConcatSpectral
 from polyspan.methods.best_single_view import BestSingleView
 from polyspan.methods.coregspectral import CoRegSpectral
@@ -25,6 +26,7 @@ METHODS = {
     cls.__name__.lower(): cls
     for cls in (
         GRMSC,
+        AnchorGRMSC,
         LRR,
         RMSC,
         LMSC,

@@ -1,0 +1,178 @@
+"""Time, peak memory and NMI from a thousand to a million samples.
+
+    python benchmarks/scale.py                          # planted subspaces, 10^3 ... 10^6
+    python benchmarks/scale.py --n 100000 1000000 --methods AnchorGRMSC
+    python benchmarks/scale.py --data hdigit scene15    # real data (set POLYSPAN_DATA)
+    python benchmarks/scale.py --dask 1 2 --n 100000    # on Dask, with so many workers
+
+Planted: 10 subspaces of dimension 3, three views of 50 features, noise of a tenth of a sample's
+length, 5% of the samples corrupted in every view, float32. Every fit has a process of its own; its
+peak memory is all that the process ever held, the data and the libraries included (with Dask: the
+sum over the workers and the one who asks). Every row is printed and appended to
+benchmarks/results/scale.jsonl; the exponent is that of time in n between the last two sizes.
+"""
+
+import argparse
+import json
+import multiprocessing
+import os
+import resource
+import time
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import numpy as np
+from sklearn.cluster import MiniBatchKMeans
+
+from polyspan import GRMSC, METHODS, AnchorGRMSC, ConcatSpectral, __version__
+from polyspan.datasets import load_dataset, make_subspaces
+from polyspan.metrics import clustering_scores
+from polyspan.views import check_views, scale_views
+
+HERE = Path(__file__).resolve().parent
+SIZES = [1_000, 10_000, 100_000, 1_000_000]
+# Most samples on which each is run: beyond, time or memory grow out of hand.
+LIMITS = {"AnchorGRMSC": 10**9, "LMVSC": 10**9, "MiniBatchKMeans": 10**9,
+          "ConcatSpectral": 20_000, "GRMSC": 2_000}  # fmt: skip
+# What the real data need: more anchors than planted subspaces of dimension 3.
+REAL = {"n_anchors": 600, "n_kept": 3, "dtype": "float32"}
+
+
+def planted(n):
+    data = make_subspaces(n, 10, n_views=3, n_features=50, noise=0.1, outliers=0.05)
+    return [X.astype(np.float32) for X in data.views], data.labels
+
+
+def minibatch(views, c):
+    X = np.hstack(scale_views(check_views(views), "unit"))
+    model = MiniBatchKMeans(c, batch_size=8192, n_init=20, random_state=0)
+    return model.fit(X).labels_
+
+
+def fit(method, views, c, real):
+    """Labels, and what else a row should say."""
+    if method == "MiniBatchKMeans":
+        return minibatch(views, c), {}
+    if method == "AnchorGRMSC":
+        given = REAL if real else {"n_anchors": 64}
+        model = AnchorGRMSC(c, n_neighbors=10, random_state=0, **given).fit(views)
+        told = {"m": len(model.anchors_[0]), "turns": model.n_iter_,
+                "products": sum(model.products_),
+                "recall": round(min(model.recall_), 3)}  # fmt: skip
+        return model.labels_, told
+    if method == "GRMSC":
+        alpha = 1e-3 * min(1, 2000 / len(views[0]))
+        given = {"n_neighbors": 10, "lam1": 0.1, "lam2": 1.0, "alpha": alpha, "affinity": "sparse"}
+        return GRMSC(c, random_state=0, **given).fit(views).labels_, {}
+    if method == "ConcatSpectral":
+        return ConcatSpectral(c, random_state=0).fit(views).labels_, {}
+    return METHODS[method.lower()](c, random_state=0).fit(views).labels_, {}
+
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
+def measure(method, work, n):
+    """One row; runs in a process of its own."""
+    warnings.simplefilter("ignore")
+    if work == "planted":
+        views, labels = planted(n)
+    else:
+        data = load_dataset(work)
+        views = [X.toarray() if hasattr(X, "toarray") else X for X in data.views]
+        labels = data.labels
+    before = peak()
+    started, cpu = time.perf_counter(), time.process_time()
+    found, told = fit(method, views, len(set(labels)), work != "planted")
+    seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
+    return {"work": work, "n": len(labels), "method": method, "s": round(seconds, 1),
+            "cpu s": round(cpu, 1), "peak GiB": round(peak(), 2), "data GiB": round(before, 2),
+            "nmi": round(clustering_scores(labels, found)["nmi"], 4)} | told  # fmt: skip
+
+
+def measure_dask(n, workers):
+    """A fit on a cluster of processes on this machine."""
+    import dask.array as da
+    from distributed import Client, LocalCluster
+
+    warnings.simplefilter("ignore")
+    views, labels = planted(n)
+    with (
+        LocalCluster(n_workers=workers, threads_per_worker=1, memory_limit=0,
+                     dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):  # fmt: skip
+        lazy = [da.from_array(X, chunks=(8192, -1)) for X in views]
+        started = time.perf_counter()
+        model = AnchorGRMSC(10, n_anchors=64, n_neighbors=10, random_state=0).fit(lazy)
+        seconds = time.perf_counter() - started
+        held = sum(client.run(peak).values()) + peak()
+    return {"work": "planted", "n": n, "method": f"AnchorGRMSC, Dask, {workers} workers",
+            "s": round(seconds, 1), "peak GiB": round(held, 2),
+            "nmi": round(clustering_scores(labels, model.labels_)["nmi"], 4),
+            "turns": model.n_iter_}  # fmt: skip
+
+
+def alone(function, *args):
+    """Call in a fresh process; a failure is a row, too."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        try:
+            return pool.submit(function, *args).result()
+        except Exception as error:
+            return {"args": repr(args), "error": f"{type(error).__name__}: {error}"}
+
+
+def rows_of(args):
+    if args.dask:
+        for n in args.n:
+            for workers in args.dask:
+                yield alone(measure_dask, n, workers)
+        return
+    works = [(name, None) for name in args.data] if args.data else [("planted", n) for n in args.n]
+    for work, n in works:
+        for method in args.methods:
+            if method == "LMVSC" and "lmvsc" not in METHODS:
+                continue
+            limit = LIMITS[method] if args.limit is None else args.limit
+            if (n or 0) <= limit:
+                yield alone(measure, method, work, n)
+
+
+def show(rows):
+    """Print rows as a Markdown table and append them to the results as they come."""
+    stamp = {"date": time.strftime("%Y-%m-%d"), "polyspan": __version__, "cores": os.cpu_count(),
+             "threads": os.environ.get("OMP_NUM_THREADS", "all")}  # fmt: skip
+    path = HERE / "results" / "scale.jsonl"
+    path.parent.mkdir(exist_ok=True)
+    head = ["work", "n", "method", "s", "peak GiB", "nmi", "recall", "turns", "products"]
+    print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}", flush=True)
+    done = []
+    for row in rows:
+        print(f"| {' | '.join(str(row.get(name, row.get('error', ''))) for name in head)} |",
+              flush=True)  # fmt: skip
+        with path.open("a") as file:
+            file.write(json.dumps(stamp | row) + "\n")
+        done.append(row)
+    for method in dict.fromkeys(row.get("method") for row in done):
+        own = [row for row in done if row.get("method") == method and row.get("work") == "planted"]
+        if len(own) > 1:
+            a, b = own[-2:]
+            slope = np.log(b["s"] / max(a["s"], 0.1)) / np.log(b["n"] / a["n"])
+            print(f"{method}: time grows like n^{slope:.2f} from {a['n']} to {b['n']}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--n", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--data", nargs="+", default=[])
+    parser.add_argument("--methods", nargs="+", choices=list(LIMITS), default=list(LIMITS))
+    parser.add_argument("--limit", type=int, help="most samples for every method")
+    parser.add_argument("--dask", type=int, nargs="+", metavar="WORKERS")
+    show(rows_of(parser.parse_args()))
+
+
+if __name__ == "__main__":
+    main()

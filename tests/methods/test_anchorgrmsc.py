@@ -1,0 +1,385 @@
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+
+from polyspan import GRMSC, AnchorGRMSC
+from polyspan import neighbors as search
+from polyspan.affinity import affinity_matrix
+from polyspan.datasets import load_dataset, make_subspaces
+from polyspan.methods import anchorgrmsc as module
+from polyspan.methods.grmsc import graph_laplacian
+from polyspan.metrics import clustering_scores
+from polyspan.run import watching
+from polyspan.spectral import spectral_clustering
+from polyspan.views import check_views, scale_views
+
+
+def random_views(n=40, dims=(60, 7, 25), seed=0):
+    rng = np.random.default_rng(seed)
+    basis = rng.normal(size=(4, n))
+    return [
+        (rng.normal(size=(d, 4)) @ basis + 0.3 * rng.normal(size=(d, n))).T for d in dims
+    ]  # more, fewer and about as many features as samples
+
+
+def planted(n=600, seed=0, **more):
+    kept = {"n_features": [20, 30], "noise": 0.05, "random_state": seed} | more
+    return make_subspaces(n, 3, **kept)
+
+
+SETTINGS = [(0.1, 1.0), (1.0, 10.0), (100.0, 1000.0)]
+
+
+# ---- the mathematics -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("lam1", "lam2"), SETTINGS)
+def test_with_all_samples_as_anchors_it_is_grmsc(lam1, lam2):
+    views = random_views()
+    same = {"n_neighbors": 8, "lam1": lam1, "lam2": lam2, "alpha": 1e-3, "tol": 1e-6}
+    exact = GRMSC(3, random_state=0, **same).fit(views)
+    ours = AnchorGRMSC(3, anchors=np.arange(40), chunk_size=16, random_state=0, **same).fit(views)
+    assert ours.n_iter_ == exact.n_iter_
+    assert_allclose(ours.representation_, exact.representation_, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(("lam1", "lam2"), [(0.1, 1.0), (100.0, 1000.0)])
+def test_it_is_grmsc_on_3_sources(data_dir, lam1, lam2):
+    views = load_dataset("three_sources").views  # sparse
+    same = {"n_neighbors": 30, "lam1": lam1, "lam2": lam2, "alpha": 1e-3, "tol": 1e-6}
+    exact = GRMSC(6, random_state=0, **same).fit(views)
+    ours = AnchorGRMSC(6, n_anchors=169, chunk_size=50, random_state=0, **same).fit(views)
+    assert ours.n_iter_ == exact.n_iter_
+    assert_allclose(ours.representation_, exact.representation_, rtol=0, atol=1e-6)
+    W = affinity_matrix(ours.representation_)
+    assert_array_equal(spectral_clustering(W, 6, random_state=0), exact.labels_)
+
+
+def literal(Xs, As, L, lam1, lam2, rho=1.9, mu=1e-4, mu_max=1e6, tol=1e-6):
+    """The recursion at the top of the module, as it stands there; samples in columns."""
+    m, n = As[0].shape[1], Xs[0].shape[1]
+    Z, Y2 = np.zeros((m, n)), np.zeros((m, n))
+    Y1 = [np.zeros_like(X) for X in Xs]
+    G = sum(A.T @ A for A in As)
+    turn = 0
+    while turn < 100:
+        turn += 1
+        E = []
+        for X, A, Y in zip(Xs, As, Y1, strict=True):
+            T = X - A @ Z + Y / mu
+            lengths = np.linalg.norm(T, axis=0)
+            E.append(T * np.clip(lengths - lam1 / mu, 0, None) / lengths)
+        U, s, Vt = np.linalg.svd(Z + Y2 / mu, full_matrices=False)
+        Q = U * np.clip(s - 1 / mu, 0, None) @ Vt
+        B = mu * Q - Y2
+        B = B + sum(A.T @ (Y + mu * (X - e)) for X, A, Y, e in zip(Xs, As, Y1, E, strict=True))
+        K = np.kron(np.eye(n), mu * (G + np.eye(m))) + np.kron(lam2 * (L + L.T), np.eye(m))
+        Z = np.linalg.solve(K, B.T.ravel()).reshape(n, m).T
+        rest = [X - A @ Z - e for X, A, e in zip(Xs, As, E, strict=True)]
+        Y1 = [Y + mu * r for Y, r in zip(Y1, rest, strict=True)]
+        Y2 = Y2 + mu * (Z - Q)
+        mu = min(rho * mu, mu_max)
+        if max(np.abs(Z - Q).max(), *(np.abs(r).max() for r in rest)) < tol:
+            break
+    return Z, turn
+
+
+@pytest.mark.parametrize(("lam1", "lam2"), [(0.1, 1.0), (10.0, 0.0), (1.0, 10.0)])
+def test_equals_the_literal_recursion_with_few_anchors(lam1, lam2):
+    # 5 anchors, 60 and 25 features: most of a sample is out of reach of the anchors
+    views = random_views(n=24)
+    chosen = np.array([20, 3, 11, 7, 0])
+    # tol is a length where samples are out of reach: a turn more is allowed, so take a small one
+    model = AnchorGRMSC(
+        3, anchors=chosen, n_neighbors=5, lam1=lam1, lam2=lam2, alpha=0.01, tol=1e-8, chunk_size=10
+    ).fit(views)
+    Xs = scale_views(check_views(views), "unit")
+    L = graph_laplacian(Xs, 5, alpha=0.01)
+    Z, turns = literal([X.T for X in Xs], [X[chosen].T for X in Xs], L, lam1, lam2, tol=1e-8)
+    assert abs(model.n_iter_ - turns) <= 1
+    assert_allclose(model.representation_, Z, rtol=0, atol=1e-6)
+
+
+def test_without_graphs_it_is_grmsc_without_graphs():
+    views = random_views()
+    exact = GRMSC(3, regularizer="none", lam1=1.0).fit(views)
+    ours = AnchorGRMSC(3, n_anchors=40, lam1=1.0, lam2=0.0, tol=1e-6).fit(views)
+    assert_allclose(ours.representation_, exact.representation_, rtol=0, atol=1e-6)
+    assert sum(ours.products_) == 0
+
+
+def test_chunks_and_threads_do_not_matter():
+    views = planted(150).views
+    one = AnchorGRMSC(3, n_anchors=40, n_jobs=1, random_state=0).fit(views)
+    two = AnchorGRMSC(3, n_anchors=40, n_jobs=3, random_state=0).fit(views)
+    assert_array_equal(one.representation_, two.representation_)  # to the last bit
+    three = AnchorGRMSC(3, n_anchors=40, chunk_size=17, random_state=0).fit(views)
+    # sums in another order, and systems solved to 1.5e-8
+    assert_allclose(three.representation_, one.representation_, rtol=0, atol=1e-6)
+    assert_array_equal(three.labels_, one.labels_)
+
+
+def test_sparse_graphs_learn_what_dense_graphs_learn(monkeypatch):
+    views = planted(200).views
+    dense = AnchorGRMSC(3, n_anchors=20, random_state=0).fit(views)
+    monkeypatch.setattr(module, "DENSE_BELOW", 199)  # neighbour lists; medians of all but one
+    sparse = AnchorGRMSC(3, n_anchors=20, random_state=0).fit(views)
+    assert_allclose(sparse.representation_, dense.representation_, rtol=0, atol=2e-3)
+    assert clustering_scores(dense.labels_, sparse.labels_)["ari"] == 1  # up to names
+
+
+def test_alpha_falls_like_one_over_n():
+    assert AnchorGRMSC(3, n_anchors=20).fit(planted(300).views).alpha_ == 1e-3
+    assert AnchorGRMSC(3, n_anchors=20, alpha=0.1).fit(planted(300).views).alpha_ == 0.1
+    model = AnchorGRMSC(3, n_anchors=10).fit(planted(2500).views)
+    assert model.alpha_ == pytest.approx(0.8e-3)
+
+
+@pytest.mark.parametrize("affinity", ["dense", "sparse"])
+def test_recovers_planted_subspaces_with_corrupted_samples(affinity):
+    data = make_subspaces(1500, 5, n_views=3, n_features=50, noise=0.1, outliers=0.05)
+    model = AnchorGRMSC(5, n_anchors=50, affinity=affinity, random_state=0).fit(data.views)
+    assert clustering_scores(data.labels, model.labels_)["nmi"] > 0.95
+
+
+# ---- anchors and neighbours ----------------------------------------------------------------------
+
+
+def test_anchors():
+    views = planted().views
+    unit = scale_views(check_views(views), "unit")
+    chosen = np.array([5, 100, 7, 300])
+    taken = AnchorGRMSC(3, anchors=chosen).fit(views).anchors_
+    for A, X in zip(taken, unit, strict=True):
+        assert_array_equal(A, X[chosen])  # in the order given
+    sampled = AnchorGRMSC(3, anchors="sample", n_anchors=10, random_state=0).fit(views).anchors_
+    rows = [np.flatnonzero((unit[0] == a).all(axis=1))[0] for a in sampled[0]]
+    assert len(set(rows)) == 10
+    assert_array_equal(sampled[1], unit[1][rows])
+    centres = AnchorGRMSC(3, n_anchors=10, random_state=0).fit(views).anchors_
+    assert_allclose(np.linalg.norm(centres[0], axis=1), 1)
+
+
+def test_cells_are_used_for_many_samples_and_recall_is_reported(monkeypatch):
+    data = planted(900)
+    exact = AnchorGRMSC(3, n_anchors=20, random_state=0).fit(data.views)
+    assert exact.recall_ == [1.0, 1.0]
+    monkeypatch.setattr(module, "DENSE_BELOW", 500)
+    monkeypatch.setattr(search, "EXACT_BELOW", 800)
+    monkeypatch.setattr(search, "CELL", 100)
+    found = AnchorGRMSC(3, n_anchors=20, random_state=0).fit(data.views)
+    assert all(0.8 < r < 1 for r in found.recall_)
+    assert clustering_scores(exact.labels_, found.labels_)["nmi"] > 0.9
+    monkeypatch.setattr(search, "PROBES", 1)
+    monkeypatch.setattr(search, "CELL", 10)
+    with pytest.warns(
+        UserWarning, match=r"Only \d+% of the neighbours in view 0 were found"
+    ) as all_:
+        AnchorGRMSC(3, n_anchors=20, random_state=0).fit(data.views)
+    assert all_[0].filename == __file__  # it points at the call
+
+
+def test_dtypes():
+    views = planted(200).views
+    single = [X.astype(np.float32) for X in views]
+    few = {"n_anchors": 20, "random_state": 0}
+    assert AnchorGRMSC(3, **few).fit(views).representation_.dtype == np.float64
+    assert AnchorGRMSC(3, **few).fit(single).representation_.dtype == np.float32
+    asked = AnchorGRMSC(3, dtype="float32", **few).fit(views)
+    assert asked.representation_.dtype == np.float32
+    double = AnchorGRMSC(3, dtype="float64", **few).fit(single)
+    assert double.representation_.dtype == np.float64
+    # float32 has 7 digits and systems are solved to 3e-4 there
+    assert_allclose(asked.representation_, double.representation_, rtol=0, atol=5e-3)
+    many = np.broadcast_to(np.zeros(1), (20_001, 2))
+    assert AnchorGRMSC()._numbers([many]) == np.float32
+    assert AnchorGRMSC()._numbers([many[:-1]]) == np.float64
+
+
+# ---- new samples ---------------------------------------------------------------------------------
+
+
+def test_predict_finds_the_clusters_of_new_samples():
+    data = planted(900)
+    old, new = np.arange(900) % 3 > 0, np.arange(900) % 3 == 0
+    model = AnchorGRMSC(3, n_anchors=40, random_state=0).fit([X[old] for X in data.views])
+    labels = model.predict([X[new] for X in data.views])
+    both = np.concatenate([model.labels_, labels])
+    true = np.concatenate([data.labels[old], data.labels[new]])
+    assert clustering_scores(true, both)["acc"] > 0.99
+    again = model.predict([X[old] for X in data.views])
+    assert np.mean(again == model.labels_) > 0.99
+    one = model.predict([X[new][:1] for X in data.views])
+    assert_array_equal(one, labels[:1])
+
+
+def test_predict_does_not_depend_on_the_company():
+    data = planted(300)
+    model = AnchorGRMSC(3, n_anchors=30, random_state=0).fit(data.views)
+    whole = model.predict(data.views)
+    assert_array_equal(whole[7:19], model.predict([X[7:19] for X in data.views]))
+    model.chunk_size = 11
+    assert_array_equal(whole, model.predict(data.views))
+    sparse = model.predict([sp.csr_array(X) for X in data.views])
+    assert_array_equal(whole, sparse)
+
+
+def test_predict_solves_its_problem():
+    data = planted(300)
+    model = AnchorGRMSC(3, n_anchors=15, lam1=0.5, random_state=0).fit(data.views)
+    Xs = [X[:6] for X in scale_views(check_views(data.views), "unit")]
+    Z = module._represent(Xs, model._frame, model._root, 0.5)
+    w, V = np.linalg.eigh(model.representation_ @ model.representation_.T)
+    metric = (V / np.sqrt(w)) @ V.T  # Psi^-1
+
+    def objective(Z):
+        errors = [X - Z @ A for X, A in zip(Xs, model.anchors_, strict=True)]
+        size = sum(np.linalg.norm(E, axis=1) for E in errors)
+        return np.einsum("ij,jk,ik->i", Z, metric, Z) / 2 + 0.5 * size
+
+    best = objective(Z)
+    rng = np.random.default_rng(0)
+    directions = V * w**0.25  # where the metric lets z move
+    for size in (1e-1, 1e-2, 1e-3):
+        for _ in range(20):
+            other = Z + size * rng.normal(size=Z.shape) @ directions.T
+            assert np.all(objective(other) > best - 1e-6)
+
+
+def test_predict_standardises_as_the_fit_did():
+    data = planted(300)
+    views = [X * 10 + 5 for X in data.views]
+    model = AnchorGRMSC(3, n_anchors=30, scale="standard+unit", random_state=0).fit(views)
+    assert np.mean(model.predict(views) == model.labels_) > 0.98
+    few = model.predict([X[:20] for X in views])  # whose own means are others
+    assert np.mean(few == model.labels_[:20]) > 0.9
+
+
+def test_predict_names_what_is_wrong():
+    data = planted(60)
+    model = AnchorGRMSC(3, n_anchors=20, random_state=0).fit(data.views)
+    with pytest.raises(ValueError, match=r"fitted on views of \[20, 30\] features.* of \[30, 20\]"):
+        model.predict(data.views[::-1])
+    with pytest.raises(ValueError, match=r"^The views differ in length"):
+        model.predict([data.views[0], data.views[1][:5]])
+    bad = [X.copy() for X in data.views]
+    bad[1][17, 3] = np.nan
+    with pytest.raises(ValueError, match=r"^view 1 contains NaN in 1 of 60 samples \(row 17\)"):
+        model.predict(bad)
+
+
+# ---- files and lazy arrays -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", ["unit", "standard+unit"])
+@pytest.mark.parametrize("kind", ["npy", "memmap", "parquet", "zarr", "zarr array", "dask"])
+def test_views_in_files_give_the_same_labels(tmp_path, kind, scale):
+    data = planted(300)
+    paths = [tmp_path / f"{k}.{kind.split()[0].replace('memmap', 'npy')}" for k in range(2)]
+    for path, X in zip(paths, data.views, strict=True):
+        if path.suffix == ".npy":
+            np.save(path, X)
+        elif path.suffix == ".parquet":
+            frame = pd.DataFrame(X, columns=[f"x{i}" for i in range(X.shape[1])])
+            frame.to_parquet(path, row_group_size=64)
+        elif path.suffix == ".zarr":
+            pytest.importorskip("zarr").create_array(store=path, data=X, chunks=(50, 10))
+    views = list(paths)
+    if kind == "memmap":
+        views = [np.load(path, mmap_mode="r") for path in paths]
+    elif kind == "zarr array":
+        views = [pytest.importorskip("zarr").open_array(path) for path in paths]
+    elif kind == "dask":
+        da = pytest.importorskip("dask.array")
+        views = [da.from_array(X, chunks=(70, 9)) for X in data.views]
+    kept = {"n_anchors": 30, "chunk_size": 100, "scale": scale, "random_state": 0}
+    wanted = AnchorGRMSC(3, **kept).fit(data.views)
+    model = AnchorGRMSC(3, **kept).fit(views)
+    assert_array_equal(model.representation_, wanted.representation_)
+    assert_array_equal(model.labels_, wanted.labels_)
+    assert_array_equal(model.predict(views), wanted.predict(data.views))
+    assert model.n_features_in_ == 50
+
+
+def test_what_does_not_fit_in_memory_is_read_again(tmp_path, monkeypatch):
+    data = planted(300)
+    paths = [tmp_path / f"{k}.npy" for k in range(2)]
+    for path, X in zip(paths, data.views, strict=True):
+        np.save(path, X)
+    kept = {"n_anchors": 30, "chunk_size": 100, "random_state": 0}
+    wanted = AnchorGRMSC(3, **kept).fit(data.views)
+    seen = []
+    monkeypatch.setattr(module, "available_memory", lambda: 300 * 50 * 8)  # the data, just so
+    monkeypatch.setattr(AnchorGRMSC, "_check_room", lambda *args: None)
+    monkeypatch.setattr(module, "project", lambda c, frame: seen.append(c) or project(c, frame))
+    model = AnchorGRMSC(3, **kept).fit(paths)
+    assert all(isinstance(chunk, module.Rows) for chunk in seen)
+    assert_array_equal(model.labels_, wanted.labels_)
+
+
+project = module.project
+
+
+# ---- errors, before any work ---------------------------------------------------------------------
+
+
+def fails(model, X, kind, match):
+    turns = []
+    with watching(turns.append), pytest.raises(kind, match=match) as caught:
+        model.fit(X)
+    assert not turns
+    assert "\n" not in str(caught.value)
+    assert not hasattr(model, "labels_")
+
+
+def test_a_chunk_with_nan_is_named(tmp_path):
+    X = planted(300).views[0]
+    X[[120, 280]] = np.nan
+    np.save(tmp_path / "x.npy", X)
+    match = r"^view 'text' contains NaN in 2 of 300 samples \(rows 120, 280\): drop or impute"
+    model = AnchorGRMSC(3, chunk_size=50)
+    fails(model, {"text": tmp_path / "x.npy"}, ValueError, match)
+
+
+def test_files_and_columns_of_views(tmp_path):
+    np.save(tmp_path / "x.npy", np.eye(9))
+    model = AnchorGRMSC(3, views=[slice(0, 2), slice(2, 9)])
+    fails(model, tmp_path / "x.npy", ValueError, r"^views=... cuts one 2-D array in memory")
+    np.save(tmp_path / "one.npy", np.eye(9)[:1])
+    fails(AnchorGRMSC(1), [tmp_path / "one.npy"], ValueError, "^view 0 has 1 sample; clustering")
+    match = "^AnchorGRMSC: n_clusters=10 is more than n_samples=9"
+    fails(AnchorGRMSC(10), [tmp_path / "x.npy"], ValueError, match)
+    match = r"^AnchorGRMSC: lam1 must be .*; got -1\."
+    fails(AnchorGRMSC(3, lam1=-1), [tmp_path / "x.npy"], ValueError, match)
+
+
+def test_anchors_that_cannot_be():
+    views = planted(60).views
+    match = "^AnchorGRMSC: n_anchors=2 is fewer than n_clusters=3"
+    fails(AnchorGRMSC(3, n_anchors=2), views, ValueError, match)
+    match = "^AnchorGRMSC: anchors names sample 60, but there are 60 samples, from 0 to 59"
+    fails(AnchorGRMSC(3, anchors=[1, 2, 60]), views, ValueError, match)
+    for wrong in ("knn", [1, 1], [-1, 2], [0.5], np.eye(2), []):
+        match = "^AnchorGRMSC: anchors must be 'kmeans' or 'sample' or a 1-D array"
+        fails(AnchorGRMSC(1, anchors=wrong), views, ValueError, match)
+
+
+def test_what_does_not_fit_is_refused(monkeypatch):
+    monkeypatch.setattr(module, "available_memory", lambda: 2**30)
+    many = [np.broadcast_to(np.arange(50.0), (4_000_000, 50))] * 3
+    with pytest.raises(MemoryError, match=r"4000000 samples with 100 anchors needs about \d+ GiB"):
+        AnchorGRMSC()._check_room(many, 100, None)
+    AnchorGRMSC()._check_room([many[0][:10_000]], 100, None)
+
+
+def test_says_when_it_did_not_converge():
+    with pytest.warns(UserWarning, match=r"AnchorGRMSC stopped after max_iter=3 turns"):
+        model = AnchorGRMSC(3, max_iter=3).fit(random_views())
+    assert model.n_iter_ == 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert AnchorGRMSC(3).fit(random_views()).n_iter_ > 3

@@ -1,0 +1,113 @@
+"""AnchorGRMSC on a Dask cluster of two processes."""
+
+import os
+import pickle
+import signal
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from polyspan import AnchorGRMSC
+from polyspan import neighbors as search
+from polyspan.datasets import make_subspaces
+from polyspan.metrics import clustering_scores
+from polyspan.run import watching
+
+da = pytest.importorskip("dask.array")
+distributed = pytest.importorskip("distributed")
+
+KEPT = {"n_anchors": 24, "chunk_size": 1000, "tol": 1e-3, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_subspaces(2400, 4, n_features=[20, 30], noise=0.05, outliers=0.05)
+
+
+@pytest.fixture(scope="module")
+def wanted(data):
+    return AnchorGRMSC(4, **KEPT).fit(data.views)
+
+
+def lazy(views, rows=(1000, 1000, 400)):
+    return [da.from_array(X, chunks=(rows, 7)) for X in views]
+
+
+def test_same_labels_as_in_memory(client, data, wanted):
+    model = AnchorGRMSC(4, **KEPT).fit(lazy(data.views))
+    assert_array_equal(model.labels_, wanted.labels_)
+    assert clustering_scores(data.labels, model.labels_)["nmi"] > 0.95
+    assert model.n_iter_ == wanted.n_iter_
+    assert not hasattr(model, "representation_")  # it stays on the workers and is freed
+    assert_array_equal(model.predict(data.views), wanted.predict(data.views))
+
+
+def test_a_killed_worker_does_not_change_the_labels(client, data, wanted):
+    killed = []
+
+    def kill(run):
+        if run.n_iter == 11 and not killed:
+            killed.append(next(iter(client.run(os.getpid).values())))
+            os.kill(killed[0], signal.SIGKILL)
+
+    with watching(kill):
+        model = AnchorGRMSC(4, **KEPT).fit(lazy(data.views))
+    assert killed
+    assert killed[0] not in client.run(os.getpid).values()  # it is gone
+    assert_array_equal(model.labels_, wanted.labels_)
+
+
+def test_other_chunks_find_the_same_clusters(client, data, wanted):
+    model = AnchorGRMSC(4, **KEPT).fit(lazy(data.views, (700, 700, 700, 300)))
+    assert clustering_scores(wanted.labels_, model.labels_)["acc"] > 0.999
+
+
+def test_cells_are_searched_on_the_workers(client, data, monkeypatch):
+    monkeypatch.setattr(search, "EXACT_BELOW", 2000)
+    monkeypatch.setattr(search, "CELL", 200)
+    here = AnchorGRMSC(4, **KEPT).fit(data.views)
+    there = AnchorGRMSC(4, **KEPT).fit(lazy(data.views))
+    assert here.recall_[0] < 1
+    assert there.recall_ == here.recall_
+    assert_array_equal(there.labels_, here.labels_)
+
+
+def test_no_call_carries_much(client, data, monkeypatch):
+    sizes = []
+    submit = client.submit
+
+    def measured(function, *args, **kwargs):
+        sizes.append(len(pickle.dumps((args, kwargs))))
+        return submit(function, *args, **kwargs)
+
+    monkeypatch.setattr(client, "submit", measured)
+    AnchorGRMSC(4, **KEPT).fit(lazy(data.views))
+    whole = sum(X.nbytes for X in data.views)
+    assert max(sizes) < whole / 10  # anchors in their coordinates; samples never
+    assert np.median(sizes) < 2000
+
+
+def test_bad_rows_are_named(client, data):
+    bad = [X.copy() for X in data.views]
+    bad[1][[5, 2001], 3] = np.nan
+    with pytest.raises(ValueError, match=r"view 1 contains NaN in 2 of 2400 .*\(rows 5, 2001\)"):
+        AnchorGRMSC(4, **KEPT).fit(lazy(bad))
+
+
+def test_what_does_not_fit_the_cluster_is_refused(client):
+    many = [da.ones((10**10, 30), chunks=(10**7, 30))]
+    match = r"AnchorGRMSC on 10000000000 samples .* GiB are on the cluster: lower n_anchors"
+    with pytest.raises(MemoryError, match=match):
+        AnchorGRMSC(4).fit(many)

@@ -1,0 +1,151 @@
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from polyspan import chunks
+from polyspan.chunks import (
+    Rows,
+    Threads,
+    check_content,
+    inspect,
+    is_large,
+    load,
+    open_views,
+    read,
+    standardize,
+)
+from polyspan.views import check_views, scale_views
+
+
+@pytest.fixture
+def X():
+    return np.random.default_rng(0).normal(size=(50, 4))
+
+
+def write(X, folder: Path, kind):
+    """The matrix in a file, or as a lazy array."""
+    path = folder / f"view.{kind}"
+    if kind == "npy":
+        np.save(path, X)
+    elif kind == "parquet":
+        pd.DataFrame(X, columns=list("abcd")).to_parquet(path, row_group_size=7)
+    elif kind == "zarr":
+        zarr = pytest.importorskip("zarr")
+        zarr.create_array(store=path, data=X, chunks=(9, 2))
+    return path
+
+
+@pytest.mark.parametrize("kind", ["npy", "parquet", "zarr"])
+def test_files_are_read_by_rows(X, tmp_path, kind):
+    path = write(X, tmp_path, kind)
+    for form in (path, str(path)):
+        assert is_large([form])
+        (view,), names = open_views([form])
+        assert tuple(view.shape) == X.shape
+        assert names == ["0"]
+        for a, b in [(0, 50), (0, 1), (6, 8), (13, 14), (20, 49), (49, 50)]:
+            np.testing.assert_array_equal(read([view], a, b)[0], X[a:b])
+
+
+@pytest.mark.parametrize("kind", ["memmap", "zarr", "dask"])
+def test_lazy_arrays_are_read_by_rows(X, tmp_path, kind):
+    if kind == "memmap":
+        lazy = np.load(write(X, tmp_path, "npy"), mmap_mode="r")
+    elif kind == "zarr":
+        lazy = pytest.importorskip("zarr").open_array(write(X, tmp_path, "zarr"))
+    else:
+        lazy = pytest.importorskip("dask.array").from_array(X, chunks=(11, 2))
+    assert is_large({"a": lazy})
+    assert is_large(lazy)
+    views, names = open_views({"a": lazy, "b": X})
+    assert names == ["'a'", "'b'"]
+    for part in read(views, 9, 30):
+        np.testing.assert_array_equal(part, X[9:30])
+
+
+def test_arrays_in_memory_are_not_large(X):
+    assert not is_large([X, sp.csr_array(X), pd.DataFrame(X), X.tolist()])
+    assert not is_large(X)
+
+
+def test_parquet_is_read_by_many_threads(X, tmp_path):
+    (view,), _ = open_views([write(X, tmp_path, "parquet")])
+    starts = list(range(0, 49)) * 20
+    with Threads(8) as workers:
+        parts = workers.map(lambda a: view[a : a + 2], starts)
+    for a, part in zip(starts, parts, strict=True):
+        np.testing.assert_array_equal(part, X[a : a + 2])
+
+
+def test_wrong_files(X, tmp_path):
+    with pytest.raises(ValueError, match=r"^view 1: cannot read a.csv; .* end in .npy, .parquet"):
+        open_views([write(X, tmp_path, "npy"), "a.csv"])
+    with pytest.raises(FileNotFoundError, match=r"^view 0: there is no file .*gone.npy"):
+        open_views([tmp_path / "gone.npy"])
+    pd.DataFrame({"a": [1.0, 2], "name": ["x", "y"]}).to_parquet(tmp_path / "text.parquet")
+    with pytest.raises(ValueError, match=r"columns that are not numbers \(name\)"):
+        open_views([tmp_path / "text.parquet"])
+    np.save(tmp_path / "words.npy", np.array([["a"], ["b"]]))
+    with pytest.raises(ValueError, match=r"^view 'w' holds <U1 values"):
+        open_views({"w": tmp_path / "words.npy"})
+    np.save(tmp_path / "flat.npy", np.ones(5))
+    with pytest.raises(ValueError, match=r"^view 0 has the shape \(5,\)"):
+        open_views([tmp_path / "flat.npy"])
+    np.save(tmp_path / "short.npy", X[:49])
+    with pytest.raises(ValueError, match="view 0 has 50 samples, view 1 has 49 samples"):
+        open_views([write(X, tmp_path, "npy"), tmp_path / "short.npy"])
+
+
+def look(views, size=7):
+    n = len(views[0])
+    return [inspect([X[a:b] for X in views], a) for a, b in chunks.bounds(n, size)]
+
+
+def test_bad_rows_are_named(X):
+    X = X.copy()
+    X[[3, 48]] = np.nan
+    with pytest.raises(ValueError, match=r"^view b contains NaN in 2 of 50 samples \(rows 3, 48\)"):
+        check_content(look([np.eye(50), X]), ["a", "b"])
+    X[[3, 48]] = np.inf
+    with pytest.raises(ValueError, match=r"^view b contains inf .* \(rows 3, 48\): drop or impute"):
+        check_content(look([np.eye(50), X]), ["a", "b"])
+
+
+def test_constant_views_and_lost_samples(X):
+    check_content(look([X, np.eye(50)]), ["a", "b"])
+    with pytest.raises(ValueError, match=r"^view b is constant \(all 50 samples are equal\)"):
+        check_content(look([X, np.ones((50, 2))]), ["a", "b"])
+    steps = np.repeat(np.arange(2.0), [7, 43])[:, None]  # constant within every chunk, not as whole
+    check_content(look([steps + 1]), ["a"])
+    X = X.copy()
+    X[9] = 0
+    check_content(look([X, X + 1]), ["a", "b"])
+    with pytest.raises(ValueError, match=r"^1 of 50 samples are all zeros in every view \(row 9\)"):
+        check_content(look([X, X]), ["a", "b"])
+
+
+@pytest.mark.parametrize("scale", ["unit", "standard+unit", None])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_chunks_are_scaled_as_the_whole(X, form, scale):
+    X = np.where(np.abs(X) > 0.3, X, 0) * [1, 10, 100, 0.1] + [1.0, 0.0, 0.0, 0.0]
+    views = [form(X), form(np.hstack([X[:, :2] ** 2, np.ones((50, 1))]))]
+    wanted = scale_views(check_views(views), scale)
+    spans = chunks.bounds(50, 8)
+    scaling = standardize([inspect([v[a:b] for v in views], a) for a, b in spans])
+    scaling = scaling if scale == "standard+unit" else None
+    for a, b in spans:
+        for part, whole in zip(
+            load(Rows(views, a, b, scale, scaling, np.float64)), wanted, strict=True
+        ):
+            part, whole = (x.toarray() if sp.issparse(x) else x for x in (part, whole))
+            np.testing.assert_allclose(part, whole[a:b], rtol=0, atol=1e-12)
+
+
+def test_threads_keep_the_order_and_pass_errors_on():
+    with Threads(4) as workers:
+        assert workers.map(lambda x: x * x, range(100)) == [x * x for x in range(100)]
+        with pytest.raises(ZeroDivisionError, match="division by zero"):
+            workers.map(lambda x: 1 / x, [1, 0])
