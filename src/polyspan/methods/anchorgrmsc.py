@@ -332,11 +332,12 @@ class AnchorGRMSC(MultiViewClusterer):
         # What predict needs: Psi^{1/2} A, in the coordinates of the solver.
         w, V = eigh(sum(workers.collect(workers.map(_gram, Zs))))
         root = (V * np.clip(w, 0, None) ** 0.25) @ V.T
-        self.frame_, self.root_ = frame, root
+        self.frame_, self.root_ = tuple(frame), root
         Zs = workers.map(_rotated, Zs, U=frame.U)
         kept = None if self.affinity == "dense" else self.n_kept
-        self.bipartite_ = bipartite_graph(workers, Zs, self.n_clusters, kept)
-        Ys = workers.map(embed, Zs, graph=self.bipartite_)
+        bipartite = bipartite_graph(workers, Zs, self.n_clusters, kept)
+        self.bipartite_ = tuple(bipartite)  # plain tuples can be saved
+        Ys = workers.map(embed, Zs, graph=bipartite)
         chosen = np.sort(rng.choice(n, min(n, max(SAMPLE, 100 * self.n_clusters)), replace=False))
         (Y,) = take_samples(workers, workers.map(_alone, Ys), spans, chosen)
         with quiet_kmeans():
@@ -413,7 +414,7 @@ class AnchorGRMSC(MultiViewClusterer):
         """
         check_is_fitted(self)
         views, names = self._new_views(X)
-        frame = Frame(*self.frame_)  # a plain tuple in a model that was saved and loaded
+        frame = Frame(*self.frame_)
         n, dtype = int(views[0].shape[0]), frame.A.dtype
         fixed = {"frame": frame, "root": self.root_, "lam1": self.lam1}
         with Threads(self.n_jobs) as workers:
