@@ -332,11 +332,12 @@ class AnchorGRMSC(MultiViewClusterer):
         # What predict needs: Psi^{1/2} A, in the coordinates of the solver.
         w, V = eigh(sum(workers.collect(workers.map(_gram, Zs))))
         root = (V * np.clip(w, 0, None) ** 0.25) @ V.T
-        self.frame_, self.root_ = tuple(frame), root
+        self.frame_: tuple[Any, ...] = tuple(frame)
+        self.root_ = root
         Zs = workers.map(_rotated, Zs, U=frame.U)
         kept = None if self.affinity == "dense" else self.n_kept
         bipartite = bipartite_graph(workers, Zs, self.n_clusters, kept)
-        self.bipartite_ = tuple(bipartite)  # plain tuples can be saved
+        self.bipartite_: tuple[Any, ...] = tuple(bipartite)  # plain tuples can be saved
         Ys = workers.map(embed, Zs, graph=bipartite)
         chosen = np.sort(rng.choice(n, min(n, max(SAMPLE, 100 * self.n_clusters)), replace=False))
         (Y,) = take_samples(workers, workers.map(_alone, Ys), spans, chosen)
