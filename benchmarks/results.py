@@ -277,13 +277,12 @@ def label_free():
 LABEL_FREE = {
     "dataset": "data",
     "n": "n",
-    "classes": "classes",
     "nmi": "select",
-    "wanted": "wanted",
-    "baseline": "ConcatSpectral()",
-    "auto": "clusters found",
-    "settings": "settings",
-    "seconds": "seconds",
+    "plain": "ConcatSpectral()",
+    "best_setting": "best setting alone",
+    "settings": "settings tried",
+    "n_clusters": "classes",
+    "n_clusters_found": "clusters counted",
 }
 
 

@@ -1,0 +1,135 @@
+"""`polyspan.selection.select` with its defaults and no labels, beside the plain baseline.
+
+    python benchmarks/label_free.py                       all data sets up to 2,000 samples
+    python benchmarks/label_free.py --dataset ngs bbc     some of them
+    python benchmarks/label_free.py --table               print the table from the results alone
+
+The labels are used for the scores only. *plain* is `ConcatSpectral` with its defaults. The number
+of clusters is given, as for the plain baseline; the last columns ask `count_clusters` for it.
+Every run appends a row to results/label_free.jsonl; the table has the latest row of each data set.
+"""
+
+import argparse
+import json
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from polyspan import ConcatSpectral
+from polyspan.datasets import load_dataset
+from polyspan.metrics import clustering_scores
+from polyspan.selection import count_clusters, select
+
+RESULTS = Path(__file__).parent / "results" / "label_free.jsonl"
+# What label-free selection was asked to reach before it was built; None: no figure was set.
+WANTED = {
+    "yale_images": 0.73,
+    "three_sources": 0.74,
+    "msrc_v1": None,
+    "ngs": 0.93,
+    "bbcsport": 0.91,
+    "prokaryotic": 0.50,
+    "movies617": 0.31,
+    "bbc": None,
+    "reuters1200": None,
+    "leaves100": None,
+    "handwritten": 0.94,
+}
+COUNTED = set(WANTED) - {"bbc", "reuters1200"}  # the number of clusters is asked for as well
+HEADER = """\
+| data | n | select | wanted | plain | best setting | settings | seconds | clusters | found |
+|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run, append and print."""
+    parser = argparse.ArgumentParser(description="Label-free selection beside the plain baseline.")
+    parser.add_argument("--dataset", nargs="+", choices=list(WANTED), default=list(WANTED))
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="default: 0")
+    parser.add_argument("--table", action="store_true", help="only print what was found before")
+    args = parser.parse_args(argv)
+    if not args.table:
+        for name in args.dataset:
+            row = measure(name, args.seed)
+            with RESULTS.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
+            print(line(row), file=sys.stderr, flush=True)
+    print(table())
+    return 0
+
+
+def measure(name: str, seed: int) -> dict[str, Any]:
+    data = load_dataset(name)
+    c = data.n_clusters
+
+    def nmi(labels: np.ndarray) -> float:
+        return round(clustering_scores(data.labels, labels)["nmi"], 4)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        started = time.perf_counter()
+        found = select(data.views, c, random_state=seed)
+        seconds = time.perf_counter() - started
+        plain = ConcatSpectral(c, random_state=seed).fit_predict(data.views)
+        counted, evidence = (
+            count_clusters(data.views, random_state=seed) if name in COUNTED else (None, {})
+        )
+    return {
+        "dataset": name,
+        "n": len(data.labels),
+        "seed": seed,
+        "nmi": nmi(found.labels),
+        "plain": nmi(plain),
+        "best_setting": nmi(found.best_estimator.labels_),
+        "settings": sum(row["status"] == "ok" for row in found.table),
+        "seconds": round(seconds, 1),
+        "certainty": round(float(found.certainty.mean()), 3),
+        "n_clusters": c,
+        "n_clusters_found": counted,
+        "evidence": evidence,
+    }
+
+
+def line(row: dict[str, Any]) -> str:
+    wanted = WANTED[row["dataset"]]
+    cells = [row["dataset"], row["n"], f"{row['nmi']:.3f}", wanted or "", f"{row['plain']:.3f}"]
+    cells += [f"{row['best_setting']:.3f}", row["settings"], f"{row['seconds']:.0f}"]
+    found = row["n_clusters_found"]
+    cells += [row["n_clusters"], "" if found is None else found]
+    return "| " + " | ".join(map(str, cells)) + " |"
+
+
+def table() -> str:
+    """The latest row of every data set, and how many bars are met."""
+    latest = {}
+    for text in RESULTS.read_text(encoding="utf-8").splitlines():
+        row = json.loads(text)
+        latest[row["dataset"]] = row
+    rows = [latest[name] for name in WANTED if name in latest]
+    named = [row for row in rows if WANTED[row["dataset"]] is not None]
+    met = [row for row in named if row["nmi"] >= WANTED[row["dataset"]]]
+    level = [row for row in rows if row["nmi"] >= row["plain"] - 0.01]
+    asked = [row for row in rows if row["n_clusters_found"] is not None]
+    near = [
+        row
+        for row in asked
+        if abs(row["n_clusters_found"] - row["n_clusters"]) <= max(1, 0.1 * row["n_clusters"])
+    ]
+    return "\n".join(
+        [
+            HEADER,
+            *map(line, rows),
+            "",
+            f"Wanted figure reached on {len(met)} of {len(named)}; within .01 of plain or above on "
+            f"{len(level)} of {len(rows)}; number of clusters within 1 (10% above ten) on "
+            f"{len(near)} of {len(asked)}.",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
