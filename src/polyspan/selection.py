@@ -532,7 +532,9 @@ def _count(
         if progress is not None:
             progress(done, len(solves), f"number of clusters: GRMSC {params}")
         model = GRMSC(**params)
-        W = affinity_matrix(model._solution(model._check(views)), "sparse", 10).toarray()
+        checked = model._check(views)
+        Z = model._solution(checked, model._scaled(checked, model.scale))
+        W = affinity_matrix(Z, "sparse", 10).toarray()
         w, V = scipy.linalg.eigh(normalized(W), subset_by_index=[n - limit - 1, n - 1])
         spectra.append(w[::-1])
         vectors.append(V[:, ::-1])
