@@ -273,7 +273,8 @@ def read(views: Sequence[Any], start: int, stop: int) -> list[Array]:
         part = view[start:stop]
         if hasattr(part, "compute"):  # a dask array without a cluster
             part = part.compute(scheduler="synchronous")
-        parts.append(part if sp.issparse(part) else np.asarray(part))
+        # In the order of rows: the order in memory must not enter the result.
+        parts.append(part if sp.issparse(part) else np.ascontiguousarray(part))
     return parts
 
 

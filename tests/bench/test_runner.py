@@ -128,7 +128,7 @@ def test_threads_and_labels(recorder):
     assert recorder.y_ is None  # nobody sees the labels ...
     assert set(recorder.threads_) == {1}
     run_job(job(), 2)
-    assert set(recorder.threads_) == {2}
+    assert max(recorder.threads_) == 2  # some library may be built for one thread only
     run_job(job(params={"oracle": True}), 1)
     assert len(recorder.y_) == 30  # ... but who says so
     assert recorder.random_state == 0
