@@ -194,7 +194,7 @@ class AnchorGRMSC(MultiViewClusterer):
     `predict` assigns new samples without a new fit. With ``Psi = (Z Z^T)^{1/2}`` the nuclear norm
     at the solution is ``(Tr(Z^T Psi^-1 Z) + Tr Psi) / 2``, a sum over samples; a new sample x
     solves its own part, ``min_z z^T Psi^-1 z / 2 + lam1 sum_k |x_k - A_k z|``, to convergence.
-    The graphs take no part: a new sample has no row in them. Then the links |z| are embedded as
+    The graphs take no part: a new sample has no row in them. Then the links ``|z|`` are embedded as
     those of the fit, and the nearest centre gives the label.
 
     Examples
