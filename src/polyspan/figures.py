@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from polyspan.datasets.optional import require
 from polyspan.linalg import to_numpy
+from polyspan.replacing import replacing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -222,12 +223,8 @@ def save_figure(figure: "Figure", path: str | Path, dpi: int = 120) -> Path:
     'empty.png'
     """
     path = check_figure_path(path)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")  # beside it: the move is one step
-    try:
+    with replacing(path) as part:
         figure.savefig(part, format=path.suffix[1:].lower(), dpi=dpi)
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
     return path
 
 

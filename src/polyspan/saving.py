@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from polyspan.base import MultiViewClusterer
 from polyspan.linalg import to_numpy
 from polyspan.methods import METHODS
+from polyspan.replacing import replacing
 
 FORMAT = 1  # raised when older versions could not read the file
 _TEXT = "polyspan"  # name of the JSON text among the arrays
@@ -65,15 +66,10 @@ def save(model: MultiViewClusterer, path: str | Path, *, force: bool = False) ->
     top = writer.put(model, "the model")
     text = {"format": FORMAT, "version": __version__, "model": top, "estimators": writer.estimators}
     contents: dict[str, Any] = {_TEXT: np.array(json.dumps(text)), **writer.arrays}
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")  # beside it: the move is one step
-    try:
-        with open(part, "wb") as file:
-            np.savez(file, **contents)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    with replacing(path) as part, open(part, "wb") as file:
+        np.savez(file, **contents)
+        file.flush()
+        os.fsync(file.fileno())
     return path
 
 

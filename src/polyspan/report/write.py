@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from array_api_compat import is_array_api_obj
 
 from polyspan.linalg import to_numpy
+from polyspan.replacing import replacing
 from polyspan.report.page import Content, build_page
 from polyspan.views import SCALES
 
@@ -112,7 +113,8 @@ def write_report(
     )
     text = build_page(content._replace(command=str(command), title=str(title)), _date(date))
     _check_path(path, force)  # it may have come into being meanwhile
-    _write_whole(path, text)
+    with replacing(path) as part:
+        part.write_text(text, "utf-8", newline="\n")
     return path
 
 
@@ -216,14 +218,3 @@ def _date(date: datetime | None) -> str:
     if date.tzinfo is not None:
         date = date.astimezone(UTC)
     return date.strftime("%Y-%m-%d %H:%M") + (" UTC" if date.tzinfo is not None else "")
-
-
-def _write_whole(path: Path, text: str) -> None:
-    """Write beside the file and rename: a reader never sees a part, a failure leaves nothing."""
-    part = path.with_name(f".polyspan-{os.getpid()}.part")
-    try:
-        part.write_text(text, "utf-8", newline="\n")
-        os.replace(part, path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
