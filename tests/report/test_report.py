@@ -17,6 +17,7 @@ from sklearn.metrics import normalized_mutual_info_score
 from polyspan import GRMSC, METHODS, ConcatKMeans, ConcatSpectral
 from polyspan.datasets import load_digits_views, load_file, make_subspaces
 from polyspan.report import measure, palette, parts, write, write_report
+from polyspan.report.page import _series
 
 DATE = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 NASTY = [
@@ -533,3 +534,10 @@ def test_20000_samples_stay_small(tmp_path):
     text = report(tmp_path, data, fitted(labels, W + W.T))
     assert len(text) < 1.5e6
     assert "Computed on 2,000 of the 20,000 samples" in Page(text).shown
+
+
+def test_a_line_over_counts_goes_from_left_to_right():
+    evidence = {"candidates": [9, 2, 5], "gaps": [0.3, 0.2, 0.1], "chosen": 9}
+    columns, facts = _series(evidence)
+    assert list(columns["gaps"].items()) == [(2.0, 0.2), (5.0, 0.1), (9.0, 0.3)]
+    assert facts == {"chosen": 9}

@@ -532,7 +532,8 @@ def _series(evidence: Mapping[Any, Any]) -> tuple[dict[str, dict[float, float]],
             columns[str(name)] = dict(zip(counts, map(float, value), strict=True))
             continue
         facts[str(name)] = value
-    return columns, facts
+    # A line goes from left to right, whatever order the candidates came in.
+    return {name: dict(sorted(series.items())) for name, series in columns.items()}, facts
 
 
 def _is_number(value: Any) -> bool:
