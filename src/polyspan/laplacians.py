@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
 from polyspan import graphs
 from polyspan.linalg import Array
@@ -29,6 +30,18 @@ class Graph(NamedTuple):
     sigma: float  # width of the second order
 
 
+class Groups(NamedTuple):
+    """Samples that the consistent graph ties together, groups of at least two.
+
+    Those within a group move as one, held by little else; `solve` treats such moves apart.
+    """
+
+    members: np.ndarray  # group after group
+    starts: np.ndarray  # where each begins
+    sizes: np.ndarray
+    outside: np.ndarray  # 1_g^T L 1_g: the weight that ties group g to the rest
+
+
 class Laplacian(NamedTuple):
     """``L = D - S - U U^T``, its samples reordered so that neighbours are near each other."""
 
@@ -36,6 +49,7 @@ class Laplacian(NamedTuple):
     U: np.ndarray
     degrees: np.ndarray
     order: np.ndarray | None  # old numbers in the new order; None when nothing was moved
+    groups: Groups
 
 
 def dense_graph(X: Array, k: int, sigma2: str = "own") -> Graph:
@@ -101,11 +115,7 @@ def _with_second(Lambda: sp.csr_array, sigma: float | None, sample: np.ndarray |
 def sparse_rows(span: tuple[int, int], found: Sequence[Graph], alpha: float) -> sp.csr_array:
     """Some rows of S: all weights less ``alpha sum_k u_k u_k^T``, which is subtracted again."""
     rows = slice(*span)
-    inside = found[0].Lambda[rows]
-    for graph in found[1:]:
-        inside = inside.multiply(graph.Lambda[rows])
-    inside = sp.csr_array(inside)
-    inside.eliminate_zeros()
+    inside = _consistent([graph.Lambda[rows] for graph in found])
     total: Any = None
     for graph in found:
         two_hops = sp.csr_array(graph.Lambda[rows] @ graph.Lambda)
@@ -121,6 +131,16 @@ def sparse_rows(span: tuple[int, int], found: Sequence[Graph], alpha: float) -> 
         exact -= alpha * np.exp(_exponents(inside, graph, rows))
     inside.data = exact
     return sp.csr_array(total - total.multiply(omega) + inside)
+
+
+def _consistent(Lambdas: Sequence[sp.csr_array]) -> sp.csr_array:
+    """Product of the first-order weights, where all views have one."""
+    inside = Lambdas[0]
+    for Lambda in Lambdas[1:]:
+        inside = inside.multiply(Lambda)
+    inside = sp.csr_array(inside)
+    inside.eliminate_zeros()
+    return inside
 
 
 def _exponents(entries: sp.csr_array, graph: Graph, rows: slice) -> np.ndarray:
@@ -150,8 +170,33 @@ def assemble(
     U = np.sqrt(alpha) * np.exp(-np.stack([graph.squares for graph in found], axis=1))
     ones = np.ones(U.shape[0])
     degrees = np.concatenate([block @ ones for block in blocks]) + U @ U.sum(axis=0)
+    groups = _groups(_consistent([graph.Lambda for graph in found]), blocks, U, degrees)
     S = [_narrow(block, dtype) for block in blocks]
-    return Laplacian(S, U.astype(dtype), degrees.astype(dtype), order)
+    return Laplacian(S, U.astype(dtype), degrees.astype(dtype), order, groups)
+
+
+def _groups(
+    consistent: sp.csr_array, blocks: Sequence[sp.csr_array], U: np.ndarray, degrees: np.ndarray
+) -> Groups:
+    """Find the connected components of the consistent graph, and what ties each to the rest."""
+    _, component = connected_components(consistent, directed=False)
+    count = np.bincount(component)
+    number = np.cumsum(count > 1) - 1  # of those with at least two samples
+    group = np.where(count > 1, number, -1)[component]
+    members = np.argsort(group, kind="stable")[np.sum(group < 0) :]
+    sizes = count[count > 1]
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+    within = np.zeros(len(sizes))
+    first = 0
+    for block in blocks:
+        own = np.repeat(group[first : first + block.shape[0]], np.diff(block.indptr))
+        inside = (own >= 0) & (own == group[block.indices])
+        within += np.bincount(own[inside], block.data[inside], minlength=len(sizes))
+        first += block.shape[0]
+    if len(sizes) == 0:
+        return Groups(members, starts, sizes, within)
+    total, u = (np.add.reduceat(A[members], starts, axis=0) for A in (degrees, U))
+    return Groups(members, starts, sizes, np.maximum(total - within - np.sum(u * u, axis=1), 0))
 
 
 def _narrow(block: sp.csr_array, dtype: Any) -> sp.csr_array:
@@ -200,9 +245,11 @@ def solve(
 ) -> tuple[np.ndarray, int]:
     """Step X from Z that makes ``shift_i X_i + weight L (Z + X)_i = F_i`` for every column i.
 
-    Conjugate gradients, all columns at once, with the diagonal as preconditioner; the constant
-    vectors, which L maps to zero, are solved for exactly at the start. It starts from X = 0, so
-    that Z, the last solution, is the warm start.
+    Conjugate gradients, all columns at once; the constant vectors, which L maps to zero, are
+    solved for exactly at the start. The preconditioner is the diagonal, plus one number for every
+    group of samples in the consistent graph, by which the group moves as a whole: its inner links
+    are strong and make the diagonal large, so that the diagonal alone would hardly move it. It
+    starts from X = 0, so that Z, the last solution, is the warm start.
 
     Parameters
     ----------
@@ -242,13 +289,24 @@ def solve(
     shift = shift.astype(dtype)
     blocks = _blocks(L)
 
-    def scaled(rows: slice) -> np.ndarray:  # preconditioner times residual
+    members, starts, sizes, outside = L.groups
+    grouped = (shift * sizes[:, None] + weight * outside[:, None]).astype(dtype)
+
+    def scaled(rows: slice) -> np.ndarray:  # the diagonal's part of the preconditioned residual
         return R[rows] / (shift + weight * L.degrees[rows, None])
+
+    def preconditioned() -> tuple[np.ndarray, np.ndarray]:
+        """How far the groups move, and the product of R with all that is preconditioned."""
+        total: Any = sum(sum_products(R[rows], scaled(rows)) for rows, _ in blocks)
+        if len(sizes) == 0:
+            return grouped, total
+        sums = np.add.reduceat(R[members], starts, axis=0)
+        return sums / grouped, total + sum_products(sums, sums / grouped)
 
     def sum_products(A: np.ndarray, B: np.ndarray) -> np.ndarray:
         return np.einsum("ij,ij->j", A, B).astype(np.float64)
 
-    size = sum(sum_products(R[rows], scaled(rows)) for rows, _ in blocks)
+    size = preconditioned()[1]
     UZ = L.U.T @ Z
     for rows, block in blocks:
         R[rows] -= weight * _times(L, rows, block, Z, UZ)
@@ -256,17 +314,17 @@ def solve(
     R -= means
     X = Z  # its memory
     X[:] = means / shift
-    left: Any = sum(sum_products(R[rows], scaled(rows)) for rows, _ in blocks)
+    together, left = preconditioned()
     P = np.zeros_like(R)
     AP = np.empty_like(R)
     beta = np.zeros(len(shift), dtype=dtype)
     done = 1
     while np.any(left > tol**2 * size) and done < max_iter:
-        UP: Any = 0.0
         for rows, _ in blocks:
             P[rows] *= beta
             P[rows] += scaled(rows)
-            UP = UP + L.U[rows].T @ P[rows]
+        P[members] += np.repeat(together, sizes, axis=0)
+        UP: Any = sum(L.U[rows].T @ P[rows] for rows, _ in blocks)
         curvature: Any = 0.0
         for rows, block in blocks:
             part = _times(L, rows, block, P, UP)
@@ -277,11 +335,11 @@ def solve(
         # A column that has ended moves no more.
         step = np.where((curvature > 0) & (left > tol**2 * size), left, 0)
         step = (step / np.where(curvature > 0, curvature, 1)).astype(dtype)
-        before, left = left, 0.0
+        before = left
         for rows, _ in blocks:
             X[rows] += step * P[rows]
             R[rows] -= step * AP[rows]
-            left = left + sum_products(R[rows], scaled(rows))
+        together, left = preconditioned()
         beta = (left / np.where(before > 0, before, 1)).astype(dtype)
         done += 1
     if L.order is not None:

@@ -6,9 +6,11 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from polyspan import GRMSC, AnchorGRMSC
+from polyspan import GRMSC, AnchorGRMSC, anchorgraphs
 from polyspan import neighbors as search
 from polyspan.affinity import affinity_matrix
+from polyspan.anchors import make_frame
+from polyspan.anchorsolver import Part, _along, forces, singular_threshold
 from polyspan.datasets import load_dataset, make_subspaces
 from polyspan.methods import anchorgrmsc as module
 from polyspan.methods.grmsc import graph_laplacian
@@ -126,7 +128,7 @@ def test_chunks_and_threads_do_not_matter():
 def test_sparse_graphs_learn_what_dense_graphs_learn(monkeypatch):
     views = planted(200).views
     dense = AnchorGRMSC(3, n_anchors=20, random_state=0).fit(views)
-    monkeypatch.setattr(module, "DENSE_BELOW", 199)  # neighbour lists; medians of all but one
+    monkeypatch.setattr(anchorgraphs, "DENSE_BELOW", 199)  # neighbour lists; medians of all but one
     sparse = AnchorGRMSC(3, n_anchors=20, random_state=0).fit(views)
     assert_allclose(sparse.representation_, dense.representation_, rtol=0, atol=2e-3)
     assert clustering_scores(dense.labels_, sparse.labels_)["ari"] == 1  # up to names
@@ -144,6 +146,23 @@ def test_recovers_planted_subspaces_with_corrupted_samples(affinity):
     data = make_subspaces(1500, 5, n_views=3, n_features=50, noise=0.1, outliers=0.05)
     model = AnchorGRMSC(5, n_anchors=50, affinity=affinity, random_state=0).fit(data.views)
     assert clustering_scores(data.labels, model.labels_)["nmi"] > 0.95
+
+
+def test_large_singular_values_do_not_drown_float32():
+    # Those of Z grow like the square root of n; here they are what a million samples have.
+    rng = np.random.default_rng(0)
+    left, right = (np.linalg.qr(rng.normal(size=(n, 6)))[0] for n in (2000, 6))
+    values, mu = np.array([300.0, 200.0, 50.0, 10.0, 1e-4, 1e-5]), 1e3
+    Z = (left * values) @ right.T
+    frame = make_frame([np.eye(6)])
+    part = Part(*(np.zeros((2000, 7), "f4"),) * 2, Z.astype("f4"), np.zeros((2000, 6), "f4"), None)
+    threshold = singular_threshold([(mu * Z).T @ (mu * Z)], mu)
+    after, _ = forces(part, mu, 1.0, threshold, frame, inplace=False)
+    wanted = (left * np.minimum(mu * values, 1)) @ right.T
+    # float32 knows mu Z, whose rows have a length of 8e3, to 5e-4; Q must not see that
+    assert_allclose(after.Y2, wanted, rtol=0, atol=1e-3)
+    Q = _along(after.Y2, threshold.V, threshold.rest)
+    assert_allclose(Q, (left * np.maximum(values - 1 / mu, 0)) @ right.T, rtol=0, atol=1e-4)
 
 
 # ---- anchors and neighbours ----------------------------------------------------------------------
@@ -168,7 +187,7 @@ def test_cells_are_used_for_many_samples_and_recall_is_reported(monkeypatch):
     data = planted(900)
     exact = AnchorGRMSC(3, n_anchors=20, random_state=0).fit(data.views)
     assert exact.recall_ == [1.0, 1.0]
-    monkeypatch.setattr(module, "DENSE_BELOW", 500)
+    monkeypatch.setattr(anchorgraphs, "DENSE_BELOW", 500)
     monkeypatch.setattr(search, "EXACT_BELOW", 800)
     monkeypatch.setattr(search, "CELL", 100)
     found = AnchorGRMSC(3, n_anchors=20, random_state=0).fit(data.views)
@@ -232,7 +251,7 @@ def test_predict_solves_its_problem():
     data = planted(300)
     model = AnchorGRMSC(3, n_anchors=15, lam1=0.5, random_state=0).fit(data.views)
     Xs = [X[:6] for X in scale_views(check_views(data.views), "unit")]
-    Z = module._represent(Xs, module.Frame(*model.frame_), model.root_, 0.5)
+    Z = module.represent(Xs, module.Frame(*model.frame_), model.root_, 0.5)
     w, V = np.linalg.eigh(model.representation_ @ model.representation_.T)
     metric = (V / np.sqrt(w)) @ V.T  # Psi^-1
 

@@ -14,34 +14,21 @@ this is GRMSC (``orientation="samples"``), and so are all iterates of its augmen
            = sum_k A_k^T (Y1_k + mu (X_k - E_k)) + mu Q - Y2
     Y1_k += mu (X_k - A_k Z - E_k);  Y2 += mu (Z - Q);  mu = min(rho mu, mu_max)
 
-Everything costs O(n), and no step is an approximation:
-
-- What A_k cannot reach of a sample stays as it is; it counts only by its length. So X_k becomes
-  its coordinates in the range of A_k and one more, that length: at most m + 1 rows.
-- With ``Y1' = Y1 + mu (X - A Z - E)`` and ``Y2' = Y2 + mu (Z - Q)`` before the Z step, its step D
-  solves ``mu (G + I) D + (Z + D) M = A^T Y1' - Y2'``, with G = sum_k A_k^T A_k, M = lam2 (L + L^T),
-  and then Y1 = Y1' - mu A D, Y2 = Y2' + mu D. E is a multiple of Y1' column by column and
-  ``Q = H Y2'`` with an m x m matrix H: neither is stored.
-- ``G = U diag(g) U^T``; on U^T Z the Z step falls apart into m systems
-  ``(mu (g_i + 1) I + M) d_i = b_i``, solved by conjugate gradients (`polyspan.laplacians`).
-- As long as E = 0 and Q = 0, which lengths and an m x m matrix prove, Y1 and Y2 are known.
-
-Samples are in rows below: Z, D, Y2 are n x m, chunk by chunk.
+`polyspan.anchorsolver` does this in O(n) per turn, without approximating any step;
+`polyspan.anchorgraphs` makes L, `polyspan.anchors` the anchors and the clusters.
 """
 
-import warnings
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from polyspan import graphs, laplacians, prox
 from polyspan import views as in_memory
+from polyspan.anchorgraphs import sample_laplacian
 from polyspan.anchors import (
     Bipartite,
     Frame,
@@ -52,6 +39,7 @@ from polyspan.anchors import (
     nearest_center,
     project,
 )
+from polyspan.anchorsolver import gram, represent, solve_anchors
 from polyspan.base import COMMON, About, MultiViewClusterer
 from polyspan.chunks import (
     Cluster,
@@ -66,39 +54,17 @@ from polyspan.chunks import (
     is_large,
     load,
     open_views,
-    pick,
     scaled,
     standardize,
     take_samples,
 )
-from polyspan.linalg import Array, eigh, largest_entry, to_numpy
-from polyspan.neighbors import EXACT_BELOW, neighbors, recall
+from polyspan.linalg import eigh, to_numpy
+from polyspan.neighbors import EXACT_BELOW
 from polyspan.params import check_params, integer, one_of, real
-from polyspan.run import Run
 from polyspan.spectral import quiet_kmeans
 from polyspan.views import Views, available_memory, check_products
 
-DENSE_BELOW = 2_000  # samples up to which the graphs are those of GRMSC to the last digit
 SAMPLE = 20_000  # samples from which anchors and centres are learnt, at least
-
-
-class Part(NamedTuple):
-    """State of the solver on a chunk of samples, in rows."""
-
-    D: np.ndarray  # X - A Z
-    Y1: np.ndarray
-    Z: np.ndarray
-    Y2: np.ndarray
-    h: np.ndarray  # E = h Y1' for every view
-
-
-class Early(NamedTuple):
-    """The same as long as E = 0 and Q = 0: Y1 = m X - A S and Y2 = S, m being the sum of all mu."""
-
-    X: np.ndarray
-    C: np.ndarray  # A^T X
-    Z: np.ndarray
-    S: np.ndarray  # sum of all mu Z
 
 
 def _kind_of_anchors(value: Any) -> str | None:
@@ -141,8 +107,11 @@ class AnchorGRMSC(MultiViewClusterer):
         samples up to 2,000, over 2,000 of them beyond.
     scale : {"unit", "standard+unit", None}, default="unit"
         Scaling of samples to unit length, after standardising features if asked.
-    rho, mu0, mu_max : float, default=1.9, 1e-4 and 1e6
-        Growth, start and limit of the penalty mu.
+    rho, mu_max : float, default=1.9 and 1e6
+        Growth and limit of the penalty mu.
+    mu0 : float or None, default=None
+        Start of mu; None is that of `GRMSC`, 1e-4, up to 20,000 samples and 1e-2 beyond, which
+        saves some seven turns in which hardly anything happens.
     max_iter : int, default=100
         Most turns.
     tol : float, default=1e-4
@@ -222,7 +191,7 @@ class AnchorGRMSC(MultiViewClusterer):
         "alpha": real(0, none="1e-3 min(1, 2000 / n)"),
         "sigma2": one_of("own", "first"),
         "rho": real(1),
-        "mu0": real(0, open_low=True),
+        "mu0": real(0, open_low=True, none="1e-4 up to 20,000 samples, 1e-2 beyond"),
         "mu_max": real(0, open_low=True),
         "dtype": one_of("auto", "float32", "float64"),
         "chunk_size": integer(1),
@@ -244,7 +213,7 @@ class AnchorGRMSC(MultiViewClusterer):
         sigma2: str = "own",
         scale: str | None = "unit",
         rho: float = 1.9,
-        mu0: float = 1e-4,
+        mu0: float | None = None,
         mu_max: float = 1e6,
         max_iter: int = 100,
         tol: float = 1e-4,
@@ -318,19 +287,24 @@ class AnchorGRMSC(MultiViewClusterer):
             taken = take_samples(workers, chunks, spans, np.asarray(self.anchors))
             As = [A.toarray() if sp.issparse(A) else A for A in taken]
         self.alpha_ = 1e-3 * min(1, 2000 / n) if self.alpha is None else float(self.alpha)
-        self.recall_ = [1.0] * len(As)
-        L = self._graphs(workers, chunks, spans, sample, rng) if self.lam2 > 0 else None
+        self.recall_, L = [1.0] * len(As), None
+        if self.lam2 > 0:
+            k = min(10, n - 1) if self.n_neighbors is None else self.n_neighbors
+            L, self.recall_ = sample_laplacian(
+                workers, chunks, spans, sample, k, self.alpha_, self.sigma2, rng
+            )
         del sample
         run, frame = self._run(), make_frame(As)
+        mu0 = (1e-4 if n <= EXACT_BELOW else 1e-2) if self.mu0 is None else self.mu0
         Xs = workers.map(project, chunks, frame=workers.share(frame))
         chunks.clear()  # their memory is needed
         Zs, self.products_ = solve_anchors(
             workers, Xs, spans, frame, L, lam1=self.lam1, lam2=self.lam2, rho=self.rho,
-            mu0=self.mu0, mu_max=self.mu_max, run=run,
+            mu0=mu0, mu_max=self.mu_max, run=run,
         )  # fmt: skip
         del L
         # What predict needs: Psi^{1/2} A, in the coordinates of the solver.
-        w, V = eigh(sum(workers.collect(workers.map(_gram, Zs))))
+        w, V = eigh(sum(workers.collect(workers.map(gram, Zs))))
         root = (V * np.clip(w, 0, None) ** 0.25) @ V.T
         self.frame_: tuple[Any, ...] = tuple(frame)
         self.root_ = root
@@ -351,54 +325,6 @@ class AnchorGRMSC(MultiViewClusterer):
             self.representation_ = np.concatenate(Zs).T
         else:
             self.__dict__.pop("representation_", None)  # of an earlier fit
-
-    def _graphs(
-        self,
-        workers: Any,
-        chunks: list[Any],
-        spans: list[Any],
-        sample: list[Array],
-        rng: np.random.RandomState,
-    ) -> Any:
-        """Make the Laplacian, where the workers are."""
-        n, v = spans[-1][1], len(sample)
-        k = min(10, n - 1) if self.n_neighbors is None else self.n_neighbors
-        if n <= DENSE_BELOW:
-            order = None
-            fixed = {"chunks": chunks, "k": k, "sigma2": self.sigma2}
-            found = workers.map(_dense_graph, range(v), **fixed)
-        else:
-            few = rng.choice(sample[0].shape[0], DENSE_BELOW, replace=False)
-            queries = np.sort(rng.choice(n, min(n, 300), replace=False))
-            sigmas, lists = [], []
-            order = rank = None
-            for view, X in enumerate(sample):
-                sigmas.append(graphs.median_distance(graphs.squared_distances(X[few], ties=True)))
-                seed = rng.randint(2**31)
-                near, cells = neighbors(workers, chunks, spans, view, k, X, seed)
-                lists.append(near)
-                if cells is not None:
-                    found_part = recall(workers, chunks, spans, view, k, near, queries)
-                    self.recall_[view] = found_part
-                    if found_part < 0.8:
-                        warnings.warn(
-                            f"Only {found_part:.0%} of the neighbours in view {view} were found: "
-                            "the graph of this view is not reliable; reduce its features first.",
-                            UserWarning,
-                            stacklevel=4,
-                        )
-                    if order is None:
-                        order = workers.submit(_by_cell, cells)
-                        rank = workers.submit(np.argsort, order)
-            found = workers.map(
-                laplacians.sparse_graph, lists, sigmas, sigma2=self.sigma2, rank=rank,
-                sample=rng.choice(n, DENSE_BELOW, replace=False),
-            )  # fmt: skip
-        blocks = workers.map(
-            laplacians.sparse_rows, bounds(n, laplacians.ROWS), found=found, alpha=self.alpha_
-        )
-        fixed = {"alpha": self.alpha_, "order": order, "dtype": sample[0].dtype}
-        return workers.submit(laplacians.assemble, blocks, found, **fixed)
 
     def predict(self, X: Any) -> np.ndarray:
         """Assign new samples to the clusters, without a new fit (see the notes of the class).
@@ -424,7 +350,7 @@ class AnchorGRMSC(MultiViewClusterer):
                 for a, b in bounds(n, self.chunk_size)
             ]
             check_finite(workers.map(inspect, parts, [part.start for part in parts]), names)
-            Zs = workers.map(_represent, parts, **fixed)
+            Zs = workers.map(represent, parts, **fixed)
             Ys = workers.map(embed, Zs, graph=Bipartite(*self.bipartite_))
             return np.concatenate(workers.map(nearest_center, Ys, centers=self.centers_))
 
@@ -563,271 +489,3 @@ def _alone(Y: np.ndarray) -> list[np.ndarray]:
 
 def _rotated(Z: np.ndarray, U: np.ndarray) -> np.ndarray:
     return Z @ U.T.astype(Z.dtype)
-
-
-def _dense_graph(view: int, chunks: list[Any], k: int, sigma2: str) -> laplacians.Graph:
-    parts = [load(chunk)[view] for chunk in chunks]
-    X = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
-    return laplacians.dense_graph(X, k, sigma2)
-
-
-def _by_cell(cells: list[np.ndarray]) -> np.ndarray:
-    """Order samples by their nearest cell, within it by the second nearest, and so on.
-
-    Samples that are near each other in space then mostly are so in memory, too.
-    """
-    return np.lexsort(np.concatenate(cells).T[::-1])
-
-
-# ---- the solver ----------------------------------------------------------------------------------
-
-
-def solve_anchors(
-    workers: Any,
-    Xs: list[Any],
-    spans: list[Any],
-    frame: Frame,
-    L: Any,
-    *,
-    lam1: float,
-    lam2: float,
-    rho: float,
-    mu0: float,
-    mu_max: float,
-    run: Run,
-) -> tuple[list[Any], list[int]]:
-    """Chunks of U^T Z, samples in rows, and the number of products with L of every turn.
-
-    ``Xs`` are chunks of projected samples, ``L`` is the Laplacian where the workers are, or None.
-    """
-    turns, mu, m, products = iter(run), mu0, 0.0, []
-    there = workers.share(frame)
-    fixed: dict[str, Any] = {"frame": there, "inplace": isinstance(workers, Threads)}
-
-    def z_step(parts: list[Any], Fs: list[Any]) -> list[Any]:
-        """Steps of all chunks, each in pieces of a few columns."""
-        columns = workers.columns(len(frame.d))
-        if L is None:
-            products.append(0)
-            return workers.map(_divide, Fs, mu=mu, frame=there)
-        pairs = list(zip(parts, Fs, strict=True))
-        cut = [[workers.submit(_columns, *pair, span) for pair in pairs] for span in columns]
-        shifts = [mu * frame.d[a:b] for a, b in columns]
-        done = workers.map(_solve_block, cut, shifts, L=L, weight=2 * lam2)
-        products.append(max(workers.collect(workers.map(pick, done, [1] * len(done)))))
-        steps = workers.map(pick, done, [0] * len(done))
-        return [[workers.submit(_span, X, span) for X in steps] for span in spans]
-
-    early = workers.map(begin, Xs, frame=there)
-    del Xs
-    while True:
-        found = workers.map(quiet, early, mu=mu, m=m, frame=there)
-        longest, largest = workers.collect(workers.submit(loudest, found))
-        if longest > lam1 or largest > 1 or next(turns, None) is None:
-            break  # E or Q is no longer zero
-        Fs = workers.map(early_forces, early, mu=mu, m=m, frame=there)
-        done = workers.map(early_advance, early, z_step(early, Fs), mu=mu, frame=there)
-        early = [workers.submit(pick, one, 0) for one in done]
-        sizes = workers.collect([workers.submit(pick, one, 1) for one in done])
-        m, mu = m + mu, min(rho * mu, mu_max)
-        run.check(split=max(s for s, _ in sizes), data=max(d for _, d in sizes))
-    parts = workers.map(settle, early, m=m, frame=there)
-    del early
-    grams = workers.map(_multiplied_gram, parts, mu=mu)
-    for _ in turns:
-        threshold = workers.submit(singular_threshold, grams, mu)
-        done = workers.map(forces, parts, mu=mu, lam1=lam1, threshold=threshold, **fixed)
-        parts = [workers.submit(pick, one, 0) for one in done]
-        Fs = [workers.submit(pick, one, 1) for one in done]
-        del done
-        steps = z_step(parts, Fs)
-        del Fs
-        now = {"mu": mu, "after": min(rho * mu, mu_max), "tol": run.tol, "threshold": threshold}
-        done = workers.map(advance, parts, steps, **now, **fixed)
-        parts = [workers.submit(pick, one, 0) for one in done]
-        grams = [workers.submit(pick, one, 1) for one in done]
-        sizes = workers.collect([workers.submit(pick, one, 2) for one in done])
-        run.check(split=max(s for s, _ in sizes), data=max(d for _, d in sizes))
-        mu = now["after"]
-        del done, steps
-    if max(products, default=0) >= laplacians.MAX_PRODUCTS:
-        warnings.warn(
-            f"Some systems of the Z step were not solved to the end in {max(products)} products "
-            "with the Laplacian: raise alpha, which ties all samples together, or lower lam2.",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
-    return [workers.submit(pick, part, 2) for part in parts], products
-
-
-def begin(X: np.ndarray, frame: Frame) -> Early:
-    """Start at Z = 0."""
-    C = X @ frame.A.T
-    return Early(X, C, np.zeros_like(C), np.zeros_like(C))
-
-
-def _sum_rows(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    return np.einsum("ij,ij->i", A, B)
-
-
-def _gram(M: np.ndarray) -> np.ndarray:
-    M = M.astype(np.float64)  # squares of float32 numbers need it
-    return M.T @ M
-
-
-def quiet(part: Early, mu: float, m: float, frame: Frame) -> tuple[np.ndarray, float]:
-    """What proves that Q = 0 and E = 0: the Gram matrix of mu Z + Y2, the longest mu D + Y1."""
-    X, C, Z, S = part
-    T = S + mu * Z
-    g = (frame.d - 1).astype(T.dtype)
-    a = m + mu
-    squares = a * a * _sum_rows(X, X) - 2 * a * _sum_rows(C, T) + _sum_rows(T * g, T)
-    return _gram(T), float(np.sqrt(max(squares.max(), 0)))
-
-
-def loudest(found: list[tuple[np.ndarray, float]]) -> tuple[float, float]:
-    """Longest of the columns, and the largest eigenvalue of the sum of the Gram matrices."""
-    return max(length for _, length in found), float(eigh(sum(gram for gram, _ in found))[0][-1])
-
-
-def singular_threshold(grams: list[np.ndarray], mu: float) -> tuple[np.ndarray, np.ndarray]:
-    """From the Gram matrix of mu Z + Y2: what turns it into mu Q, and Y2' into Q."""
-    w, V = eigh(sum(grams))
-    tau = np.sqrt(np.clip(w, 1, None))  # singular values; those up to 1 vanish
-    return (V * (1 - 1 / tau)) @ V.T, (V * ((tau - 1) / mu)) @ V.T
-
-
-def early_forces(part: Early, mu: float, m: float, frame: Frame) -> np.ndarray:
-    """A^T Y1' - Y2' as long as E = 0 and Q = 0."""
-    return (m + mu) * part.C - (part.S + mu * part.Z) * frame.d.astype(part.C.dtype)
-
-
-def early_advance(
-    part: Early, steps: list[np.ndarray], mu: float, frame: Frame
-) -> tuple[Early, tuple[float, float]]:
-    """Take the Z step; also return the lengths of the longest columns of Z and of X - A Z."""
-    X, C, Z, S = part
-    Z = Z + np.hstack(steps)
-    g = (frame.d - 1).astype(Z.dtype)
-    data = _sum_rows(X, X) - 2 * _sum_rows(C, Z) + _sum_rows(Z * g, Z)
-    split = np.sqrt(_sum_rows(Z, Z).max())
-    return Early(X, C, Z, S + mu * Z), (float(split), float(np.sqrt(max(data.max(), 0))))
-
-
-def settle(part: Early, m: float, frame: Frame) -> Part:
-    """Write down what was known without being stored."""
-    X, _, Z, S = part
-    h = np.zeros((len(X), len(frame.spans)), dtype=X.dtype)
-    return Part(X - Z @ frame.A, m * X - S @ frame.A, Z, S, h)
-
-
-def _multiplied_gram(part: Part, mu: float) -> np.ndarray:
-    return _gram(mu * part.Z + part.Y2)
-
-
-def forces(
-    part: Part, mu: float, lam1: float, threshold: Any, frame: Frame, inplace: bool
-) -> tuple[Part, np.ndarray]:
-    """E and Q steps: multipliers Y1' and Y2' after them, and A^T Y1' - Y2'."""
-    D, Y1, Z, Y2, _ = part if inplace else (part.D, part.Y1.copy(), part.Z, part.Y2.copy(), None)
-    Y1 += mu * D
-    h = np.empty((len(D), len(frame.spans)), dtype=D.dtype)
-    for k, columns in enumerate(frame.spans):
-        T = Y1[:, columns]
-        lengths = np.sqrt(_sum_rows(T, T))
-        h[:, k] = np.clip(lengths / lam1 - 1, 0, None) / mu
-        T *= (lam1 / np.maximum(lengths, lam1))[:, None]
-    Y2 += mu * Z
-    Y2 -= Y2 @ threshold[0].astype(Y2.dtype)  # mu Z + Y2 - mu Q
-    return Part(D, Y1, Z, Y2, h), Y1 @ frame.A.T - Y2
-
-
-def advance(
-    part: Part,
-    steps: list[np.ndarray],
-    mu: float,
-    after: float,
-    threshold: Any,
-    tol: float,
-    frame: Frame,
-    inplace: bool,
-) -> tuple[Part, np.ndarray, tuple[float, float]]:
-    """Z step and the rest of the multipliers; Gram matrix for the next Q, and the residuals."""
-    D, Y1, Z, Y2, h = part if inplace else (*(x.copy() for x in part[:4]), part.h)
-    step = np.hstack(steps)
-    moved = step @ frame.A
-    D -= moved
-    Z += step
-    Q = Y2 @ threshold[1].astype(Z.dtype)
-    split = largest_entry((Z - Q).T, Z.shape[1], tol, _turn(frame.U))
-    data = []
-    for k, (columns, P) in enumerate(zip(frame.spans, frame.bases, strict=True)):
-        rest = D[:, columns] - h[:, k : k + 1] * Y1[:, columns]
-        data.append(largest_entry(rest.T, P.shape[0], tol, _features(P)))
-    moved *= mu
-    Y1 -= moved
-    step *= mu
-    Y2 += step
-    part = Part(D, Y1, Z, Y2, h)
-    return part, _multiplied_gram(part, after), (split, max(data))
-
-
-def _turn(U: np.ndarray) -> Any:
-    return lambda Z: U.astype(Z.dtype) @ Z
-
-
-def _features(P: np.ndarray) -> Any:
-    """To original features; of what lies out of the range of A only the length is known."""
-    return lambda R: np.abs(P @ R[:-1]) + np.abs(R[-1:])
-
-
-def _divide(F: np.ndarray, mu: float, frame: Frame) -> list[np.ndarray]:
-    return [F / (mu * frame.d).astype(F.dtype)]
-
-
-def _columns(part: Any, F: np.ndarray, span: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-    return part.Z[:, slice(*span)], F[:, slice(*span)]
-
-
-def _span(X: np.ndarray, span: tuple[int, int]) -> np.ndarray:
-    return X[slice(*span)]
-
-
-def _solve_block(
-    cut: list[Any], shift: np.ndarray, L: laplacians.Laplacian, weight: float
-) -> tuple[np.ndarray, int]:
-    Zs, Fs = zip(*cut, strict=True)
-    tol = float(np.sqrt(np.finfo(Zs[0].dtype).eps))
-    return laplacians.solve(L, Zs, Fs, weight, shift, tol)
-
-
-def _represent(chunk: Any, frame: Frame, root: np.ndarray, lam1: float) -> np.ndarray:
-    """Z of new samples, in rows: ``min_y |y|^2 / 2 + lam1 sum_k |x_k - y K_k|``, K = Psi^{1/2} A.
-
-    The augmented Lagrangian with a fixed mu, whose y step has one matrix for all samples. A sample
-    that has converged leaves, so that no sample depends on the others.
-    """
-    X = project(chunk, frame).astype(np.float64)
-    K = root @ frame.A
-    size = np.sqrt(np.mean(np.sum(frame.A**2, axis=1)))  # length of an anchor
-    mu = 10 * lam1 / size if size > 0 else lam1
-    g, V = eigh(K @ K.T)
-    step = K.T @ (V / (1 + mu * g)) @ V.T
-    found = np.zeros((len(X), len(K)))
-    left = np.arange(len(X))  # who has not converged
-    E, Y, y = np.zeros_like(X), np.zeros_like(X), found
-    for _ in range(2000):
-        last = y
-        y = (mu * (X - E) + Y) @ step
-        D = X - y @ K
-        E = D + Y / mu
-        for columns in frame.spans:
-            E[:, columns] *= prox.column_factors(E[:, columns].T, lam1 / mu)[:, None]
-        Y += mu * (D - E)
-        found[left] = y
-        moved = np.linalg.norm(y - last, axis=1) > 1e-6 * np.linalg.norm(y, axis=1)
-        active = moved | (np.linalg.norm(D - E, axis=1) > 1e-6 * size)
-        left, X, E, Y, y = (A[active] for A in (left, X, E, Y, y))
-        if len(left) == 0:
-            break
-    return found @ root @ frame.U.T
