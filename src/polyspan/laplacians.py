@@ -19,6 +19,7 @@ from polyspan.linalg import Array
 from polyspan.neighbors import Found
 
 ROWS = 8_192  # rows of the sparse part that are worked on at a time: their numbers fit a cache
+GROUP = 64  # samples in a group of the consistent graph that is solved for exactly, at most
 MAX_PRODUCTS = 500  # in one solution of all systems
 
 
@@ -31,15 +32,14 @@ class Graph(NamedTuple):
 
 
 class Groups(NamedTuple):
-    """Samples that the consistent graph ties together, groups of at least two.
+    """Small groups of samples that the consistent graph ties together, and L within each.
 
-    Those within a group move as one, held by little else; `solve` treats such moves apart.
+    ``V diag(w) V^T`` is the part of D - S within the groups, V having one block for each.
     """
 
     members: np.ndarray  # group after group
-    starts: np.ndarray  # where each begins
-    sizes: np.ndarray
-    outside: np.ndarray  # 1_g^T L 1_g: the weight that ties group g to the rest
+    V: sp.csr_array
+    w: np.ndarray
 
 
 class Laplacian(NamedTuple):
@@ -170,33 +170,56 @@ def assemble(
     U = np.sqrt(alpha) * np.exp(-np.stack([graph.squares for graph in found], axis=1))
     ones = np.ones(U.shape[0])
     degrees = np.concatenate([block @ ones for block in blocks]) + U @ U.sum(axis=0)
-    groups = _groups(_consistent([graph.Lambda for graph in found]), blocks, U, degrees)
+    groups = _groups(_consistent([graph.Lambda for graph in found]), blocks, degrees, dtype)
     S = [_narrow(block, dtype) for block in blocks]
     return Laplacian(S, U.astype(dtype), degrees.astype(dtype), order, groups)
 
 
 def _groups(
-    consistent: sp.csr_array, blocks: Sequence[sp.csr_array], U: np.ndarray, degrees: np.ndarray
+    consistent: sp.csr_array, blocks: Sequence[sp.csr_array], degrees: np.ndarray, dtype: Any
 ) -> Groups:
-    """Find the connected components of the consistent graph, and what ties each to the rest."""
+    """Find the small components of the consistent graph, and the eigenvectors of D - S in each."""
     _, component = connected_components(consistent, directed=False)
     count = np.bincount(component)
-    number = np.cumsum(count > 1) - 1  # of those with at least two samples
-    group = np.where(count > 1, number, -1)[component]
-    members = np.argsort(group, kind="stable")[np.sum(group < 0) :]
-    sizes = count[count > 1]
-    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
-    within = np.zeros(len(sizes))
+    size = np.where(count <= GROUP, count, 0)[component]  # of the group of each sample
+    members = np.flatnonzero(size > 1)
+    members = members[np.lexsort((component[members], size[members]))]
+    place = np.empty(len(degrees), dtype=np.int64)
+    place[members] = np.arange(len(members))
+    rows, columns, weights = [], [], []
     first = 0
     for block in blocks:
-        own = np.repeat(group[first : first + block.shape[0]], np.diff(block.indptr))
-        inside = (own >= 0) & (own == group[block.indices])
-        within += np.bincount(own[inside], block.data[inside], minlength=len(sizes))
+        i = np.repeat(np.arange(first, first + block.shape[0]), np.diff(block.indptr))
+        inside = (component[i] == component[block.indices]) & (size[i] > 1)
+        rows.append(place[i[inside]])
+        columns.append(place[block.indices[inside]])
+        weights.append(block.data[inside])
         first += block.shape[0]
-    if len(sizes) == 0:
-        return Groups(members, starts, sizes, within)
-    total, u = (np.add.reduceat(A[members], starts, axis=0) for A in (degrees, U))
-    return Groups(members, starts, sizes, np.maximum(total - within - np.sum(u * u, axis=1), 0))
+    i, j, weight = (np.concatenate(parts) for parts in (rows, columns, weights))
+    sizes = size[members]
+    w, V = [np.empty(0)], [np.empty(0)]
+    for s in np.unique(sizes):  # all groups of one size at once
+        low, high = np.searchsorted(sizes, [s, s + 1])
+        own = (i >= low) & (i < high)
+        dense = np.zeros((high - low, s))
+        dense[i[own] - low, (j[own] - low) % s] = -weight[own]
+        dense[np.arange(high - low), np.arange(high - low) % s] += degrees[members[low:high]]
+        values, vectors = np.linalg.eigh(dense.reshape(-1, s, s))
+        w.append(values.ravel())
+        V.append(vectors.ravel())
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+    begin = np.arange(len(members)) - _within(sizes)  # of the group
+    indices = np.repeat(begin, sizes) + np.arange(ends[-1]) - np.repeat(ends[:-1], sizes)
+    shape = (len(members), len(members))
+    turn = sp.csr_array((np.concatenate(V), indices, ends), shape=shape)
+    return Groups(members, _narrow(turn, dtype), np.concatenate(w).astype(dtype))
+
+
+def _within(sizes: np.ndarray) -> np.ndarray:
+    """Count members of equal sizes within their groups: 0, 1, 0, 1, 0, 1, 2 for 2, 2, 2, 2, 3..."""
+    _, starts = np.unique(sizes, return_index=True)
+    lengths = np.diff(np.append(starts, len(sizes)))
+    return (np.arange(len(sizes)) - np.repeat(starts, lengths)) % sizes
 
 
 def _narrow(block: sp.csr_array, dtype: Any) -> sp.csr_array:
@@ -246,10 +269,10 @@ def solve(
     """Step X from Z that makes ``shift_i X_i + weight L (Z + X)_i = F_i`` for every column i.
 
     Conjugate gradients, all columns at once; the constant vectors, which L maps to zero, are
-    solved for exactly at the start. The preconditioner is the diagonal, plus one number for every
-    group of samples in the consistent graph, by which the group moves as a whole: its inner links
-    are strong and make the diagonal large, so that the diagonal alone would hardly move it. It
-    starts from X = 0, so that Z, the last solution, is the warm start.
+    solved for exactly at the start. The preconditioner is the diagonal, and within small groups
+    of the consistent graph the inverse: their inner links are strong, make the diagonal large, and
+    the group as a whole, held by little else, would hardly move. It starts from X = 0, so that Z,
+    the last solution, is the warm start.
 
     Parameters
     ----------
@@ -289,19 +312,20 @@ def solve(
     shift = shift.astype(dtype)
     blocks = _blocks(L)
 
-    members, starts, sizes, outside = L.groups
-    grouped = (shift * sizes[:, None] + weight * outside[:, None]).astype(dtype)
+    members, V, w = L.groups
+    back_turn = sp.csr_array(V.T)
+    spread = shift + weight * w[:, None]
+    own = shift + weight * L.degrees[members, None]
 
     def scaled(rows: slice) -> np.ndarray:  # the diagonal's part of the preconditioned residual
         return R[rows] / (shift + weight * L.degrees[rows, None])
 
     def preconditioned() -> tuple[np.ndarray, np.ndarray]:
-        """How far the groups move, and the product of R with all that is preconditioned."""
+        """What the groups add to that, and the product of R with the whole."""
         total: Any = sum(sum_products(R[rows], scaled(rows)) for rows, _ in blocks)
-        if len(sizes) == 0:
-            return grouped, total
-        sums = np.add.reduceat(R[members], starts, axis=0)
-        return sums / grouped, total + sum_products(sums, sums / grouped)
+        inside = R[members]
+        added = V @ ((back_turn @ inside) / spread) - inside / own
+        return added, total + sum_products(inside, added)
 
     def sum_products(A: np.ndarray, B: np.ndarray) -> np.ndarray:
         return np.einsum("ij,ij->j", A, B).astype(np.float64)
@@ -314,7 +338,7 @@ def solve(
     R -= means
     X = Z  # its memory
     X[:] = means / shift
-    together, left = preconditioned()
+    added, left = preconditioned()
     P = np.zeros_like(R)
     AP = np.empty_like(R)
     beta = np.zeros(len(shift), dtype=dtype)
@@ -323,7 +347,7 @@ def solve(
         for rows, _ in blocks:
             P[rows] *= beta
             P[rows] += scaled(rows)
-        P[members] += np.repeat(together, sizes, axis=0)
+        P[members] += added
         UP: Any = sum(L.U[rows].T @ P[rows] for rows, _ in blocks)
         curvature: Any = 0.0
         for rows, block in blocks:
@@ -339,7 +363,7 @@ def solve(
         for rows, _ in blocks:
             X[rows] += step * P[rows]
             R[rows] -= step * AP[rows]
-        together, left = preconditioned()
+        added, left = preconditioned()
         beta = (left / np.where(before > 0, before, 1)).astype(dtype)
         done += 1
     if L.order is not None:
