@@ -320,17 +320,15 @@ def solve(
     def scaled(rows: slice) -> np.ndarray:  # the diagonal's part of the preconditioned residual
         return R[rows] / (shift + weight * L.degrees[rows, None])
 
-    def preconditioned() -> tuple[np.ndarray, np.ndarray]:
-        """What the groups add to that, and the product of R with the whole."""
-        total: Any = sum(sum_products(R[rows], scaled(rows)) for rows, _ in blocks)
+    def grouped() -> tuple[np.ndarray, np.ndarray]:  # what the groups add; its product with R
         inside = R[members]
         added = V @ ((back_turn @ inside) / spread) - inside / own
-        return added, total + sum_products(inside, added)
+        return added, sum_products(inside, added)
 
     def sum_products(A: np.ndarray, B: np.ndarray) -> np.ndarray:
         return np.einsum("ij,ij->j", A, B).astype(np.float64)
 
-    size = preconditioned()[1]
+    size = grouped()[1] + sum(sum_products(R[rows], scaled(rows)) for rows, _ in blocks)
     UZ = L.U.T @ Z
     for rows, block in blocks:
         R[rows] -= weight * _times(L, rows, block, Z, UZ)
@@ -338,7 +336,8 @@ def solve(
     R -= means
     X = Z  # its memory
     X[:] = means / shift
-    added, left = preconditioned()
+    added, left = grouped()
+    left = left + sum(sum_products(R[rows], scaled(rows)) for rows, _ in blocks)
     P = np.zeros_like(R)
     AP = np.empty_like(R)
     beta = np.zeros(len(shift), dtype=dtype)
@@ -359,11 +358,13 @@ def solve(
         # A column that has ended moves no more.
         step = np.where((curvature > 0) & (left > tol**2 * size), left, 0)
         step = (step / np.where(curvature > 0, curvature, 1)).astype(dtype)
-        before = left
-        for rows, _ in blocks:
+        before, part_left = left, np.zeros(len(shift))
+        for rows, _ in blocks:  # while they are in the cache
             X[rows] += step * P[rows]
             R[rows] -= step * AP[rows]
-        added, left = preconditioned()
+            part_left += sum_products(R[rows], scaled(rows))
+        added, left = grouped()
+        left = left + part_left
         beta = (left / np.where(before > 0, before, 1)).astype(dtype)
         done += 1
     if L.order is not None:
