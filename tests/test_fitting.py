@@ -253,6 +253,7 @@ def test_repeat_of_something_else(no_work, capsys, text):
     ("arguments", "words"),
     [
         (["no.csv", *GRMSC3], "there is no file no.csv"),
+        (["no.csv", *GRMSC3, "--out", "old.csv"], "there is no file no.csv"),
         ([*FILES, "--method", "grmcs", "--clusters", "3"], "no method is called 'grmcs', did you"),
         (
             [*FILES, *GRMSC3, "--set", "lam=1"],
@@ -510,10 +511,17 @@ def test_number_of_clusters_from_the_data(capsys):
     pytest.importorskip("polyspan.selection", reason="the choice without labels is not here yet")
     from polyspan.selection import count_clusters
 
-    assert main(["fit", *FILES, "--method", "grmsc"]) == 0
-    count, _ = count_clusters(DATA.views, random_state=0)
+    assert main(["fit", *FILES, "--method", "grmsc", "--report", "report.html"]) == 0
+    count, evidence = count_clusters(DATA.views, random_state=0)
     assert len(set(column(read_labels()))) == count
-    assert "their number was chosen from the data" in capsys.readouterr().out
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "their number was chosen from the data" in shown
+    at = evidence["candidates"].index(count)
+    gap, stability = evidence["gaps"][at], evidence["stability"][at]
+    assert (
+        f"for their number: {count} (gap {gap:.3f}, stability {stability:.2f}, score 1.00)" in shown
+    )
+    assert "Evidence for the number of clusters" in Path("report.html").read_text("utf-8")
     assert json.loads(Path("labels.json").read_text())["evidence"]
 
 

@@ -240,6 +240,34 @@ def test_auto_uses_the_count(planted):
     assert nmi(planted, found.labels) == pytest.approx(1.0)
 
 
+def test_auto_and_the_grid_share_solutions(planted, monkeypatch):
+    solved = []
+    plain = GRMSC._solve
+
+    def solve(self, views, Xs):
+        solved.append((self.n_clusters, self.lam1, self.n_neighbors))
+        return plain(self, views, Xs)
+
+    monkeypatch.setattr(GRMSC, "_solve", solve)
+    count_clusters(planted.views, random_state=0)
+    alone = len(solved)
+    grid = [{"n_neighbors": 10, "affinity": affinity} for affinity in ("dense", "sparse")]
+    found = select(planted.views, "auto", grid=grid, random_state=0)
+    assert len(solved) == 2 * alone  # the grid asks for nothing new, whatever the number
+    assert {row["status"] for row in found.table} == {"ok"}
+
+
+def test_evidence_has_a_line_for_every_candidate(planted):
+    number, evidence = count_clusters(planted.views, random_state=0)
+    gaps = -np.diff(evidence["eigenvalues"])
+    for c, gap in zip(evidence["candidates"], evidence["gaps"], strict=True):
+        assert gap == pytest.approx(gaps[c - 1], abs=1e-12)  # after c eigenvalues
+    scores = np.multiply(evidence["gaps"], evidence["stability"])
+    assert evidence["candidates"][int(np.argmax(scores))] == number
+    np.testing.assert_allclose(evidence["scores"], scores / scores.max(), rtol=1e-12)
+    assert sum(evidence["votes"].values()) == len(evidence["settings"])
+
+
 def test_count_refuses_too_few_samples():
     with pytest.raises(ValueError, match="cannot be estimated from 4 samples: give n_clusters"):
         select(np.eye(4), "auto")

@@ -7,9 +7,11 @@ from numpy.testing import assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 from polyspan import GRMSC, METHODS
+from polyspan.base import MultiViewClusterer
 from polyspan.datasets import make_subspaces
 from polyspan.methods import grmsc
 from polyspan.sharing import Store, fingerprint, shared, sharing
+from polyspan.views import check_views
 
 VIEWS = make_subspaces(60, 3, random_state=0).views
 
@@ -66,12 +68,14 @@ def test_shared_fits_are_the_same_to_the_bit(calls):
 @pytest.mark.parametrize("name", sorted(METHODS))
 def test_every_method_is_the_same_shared(name):
     views = VIEWS[:1] if METHODS[name]._single_view else VIEWS
-    makes = [{"random_state": 0}, {"random_state": 1}, {"random_state": 0}]
+    seeds = {"n_clusters": 3, "random_state": 1}, {"n_clusters": 3, "random_state": 0}
+    counts = {"n_clusters": 2, "random_state": 0}, {"n_clusters": 5, "random_state": 0}
+    makes = [*seeds, *counts, seeds[0]]
 
     def fits():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            return [METHODS[name](n_clusters=3, **params).fit(views) for params in makes]
+            return [METHODS[name](**params).fit(views) for params in makes]
 
     alone = fits()
     with sharing():
@@ -81,6 +85,53 @@ def test_every_method_is_the_same_shared(name):
         assert vars(a).keys() == vars(b).keys()
         if hasattr(a, "representation_"):
             assert_array_equal(a.representation_, b.representation_)
+
+
+def test_a_solution_serves_all_numbers_of_clusters(calls):
+    alone = [GRMSC(c, random_state=0).fit(VIEWS) for c in (2, 3, 5)]
+    assert calls == {"factor_grmsc": 3, "solve_grmsc": 3}
+    with sharing():
+        together = [GRMSC(c, random_state=0).fit(VIEWS) for c in (2, 3, 5)]
+    assert calls == {"factor_grmsc": 4, "solve_grmsc": 4}
+    for a, b in zip(alone, together, strict=True):
+        assert_array_equal(a.representation_, b.representation_)
+        assert_array_equal(a.labels_, b.labels_)
+
+
+def test_a_method_shares_between_numbers_of_clusters_only_if_it_says_so():
+    solved = []
+
+    class Counting(MultiViewClusterer):
+        """Its solution depends on the number of clusters, and it says nothing about that."""
+
+        def __init__(self, n_clusters=2):
+            self.n_clusters = n_clusters
+
+        def _solve(self, views, Xs):
+            solved.append(self.n_clusters)
+            return np.full((views.n_samples, views.n_samples), 1.0 * self.n_clusters)
+
+    class Promising(Counting):
+        _solve_counts = False
+
+    views = check_views(VIEWS)
+    with sharing():
+        found = [Counting(c)._solution(views, views.arrays)[0, 0] for c in (2, 3, 2)]
+    assert (found, solved) == ([2.0, 3.0, 2.0], [2, 3])
+    with sharing():
+        found = [Promising(c)._solution(views, views.arrays)[0, 0] for c in (2, 3)]
+    assert (found, solved) == ([2.0, 2.0], [2, 3, 2])
+
+
+def test_a_block_inside_another_goes_on_with_it(calls):
+    with sharing() as outer:
+        with sharing(limit=1) as inner:
+            GRMSC(3).fit(VIEWS)
+        GRMSC(3).fit(VIEWS)
+    assert inner is outer
+    assert calls["solve_grmsc"] == 1
+    with sharing() as later:
+        assert later is not outer
 
 
 def test_other_data_are_other_data(calls):

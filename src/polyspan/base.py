@@ -74,6 +74,9 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
     _checks: ClassVar[dict[str, Check]] = {}
     _single_view: ClassVar[bool] = False
     _missing_views: ClassVar[bool] = False  # whether rows of NaN, samples without a view, may be
+    # Whether `_solve` may read n_clusters. A method that says False shares its solution between
+    # different numbers of clusters, see `polyspan.sharing`.
+    _solve_counts: ClassVar[bool] = True
     device: str | None = None  # a parameter of the methods whose solver can run elsewhere
 
     # Parameters that every subclass has.
@@ -137,7 +140,8 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
             fitted = {k: v for k, v in vars(self).items() if before.get(k, self) is not v}
             return Z, fitted, [one.message for one in caught]  # type: ignore[misc]
 
-        params = {k: v for k, v in self.get_params().items() if k not in AFTER_THE_SOLUTION}
+        after = AFTER_THE_SOLUTION | (set() if self._solve_counts else {"n_clusters"})
+        params = {k: v for k, v in self.get_params().items() if k not in after}
         key = data, type(self).__name__, repr(sorted(params.items()))
         Z, fitted, messages = shared(key, make, views.n_samples**2 * views.itemsize)
         for name, value in fitted.items():

@@ -20,12 +20,13 @@ from contextlib import contextmanager
 from functools import partial
 from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from polyspan import METHODS, __version__
-from polyspan.datasets.matching import MatchedViews, load_views
+from polyspan.datasets.matching import MatchedViews, check_paths, load_views
 from polyspan.progress import follow, progress_bar
 from polyspan.run import watching
 from polyspan.views import check_views
@@ -144,6 +145,7 @@ def fit_files(
         "header": header,
     }
     with _asking():
+        check_paths([Path(file) for file in files])  # what is read comes before what is written
         targets = check_targets(out, report, files, force=force)
         _check_seed(seed)
         model = _build(method, asked["set"], seed, missing)
@@ -192,7 +194,7 @@ def fit_files(
             estimator=found.estimator,
             labels=found.labels,
             certainty=found.certainty,
-            selection=found.selection,
+            selection=found.selection or _counted(found),
             command=command,
             title=", ".join(data.view_names),
             notes=[*data.notes, *complaints],
@@ -245,6 +247,13 @@ def _fit(
     with watching(partial(follow, bar, task)):
         model.fit(dict(zip(data.view_names, data.views, strict=True)))
     return _Found(model, model.labels_, getattr(model, "certainty_", None), None, evidence)
+
+
+def _counted(found: _Found) -> Any:
+    """What the report needs to show the evidence for the number of clusters without a choice."""
+    if found.evidence is None:
+        return None
+    return SimpleNamespace(evidence=found.evidence, n_clusters=found.estimator.n_clusters)
 
 
 def _describe(data: MatchedViews) -> dict[str, Any]:
@@ -512,15 +521,24 @@ def _told_found(found: _Found, seconds: float) -> str:
     lines = [f"{len(names)} clusters{auto} in {seconds:.1f} s: {found.estimator!r}"]
     if found.selection is not None:
         lines.append(f"chosen without labels among {len(found.selection.table)} settings")
-    if isinstance(found.evidence, Mapping):
-        shown = [f"{k} {v:.4g}" for k, v in found.evidence.items() if isinstance(v, int | float)]
-        lines += [f"evidence for their number: {', '.join(shown)}"] if shown else []
+    if found.evidence is not None:
+        lines.append(f"evidence for their number: {_told_count(found.evidence)}")
     counts = ", ".join(f"{name}: {size}" for name, size in zip(names, sizes, strict=True))
     lines.append(f"samples per cluster  {counts}")
     if found.certainty is not None:
         mean, low = np.mean(found.certainty), int(np.sum(found.certainty < 0.5))
         lines.append(f"certainty {mean:.2f} in the mean, below 0.5 for {low} samples")
     return "\n".join("\n".join(textwrap.wrap(line, 100)) for line in lines)
+
+
+def _told_count(evidence: Mapping[str, Any], most: int = 3) -> str:
+    """The best candidates for the number of clusters, the chosen one first."""
+    names = "candidates", "gaps", "stability", "scores"
+    rows = sorted(zip(*(evidence[name] for name in names), strict=True), key=lambda row: -row[3])
+    return ", ".join(
+        f"{c} (gap {gap:.3f}, stability {stability:.2f}, score {score:.2f})"
+        for c, gap, stability, score in rows[:most]
+    )
 
 
 def _told_files(targets: Targets) -> str:

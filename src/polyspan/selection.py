@@ -8,7 +8,7 @@ more by how often the better settings put them together.
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -478,6 +478,10 @@ def count_clusters(
     the mean adjusted Rand index between settings: a wrong number is split or joined differently
     by each. The answer is the candidate with the largest product of gap and stability.
 
+    Stability is not that of subsamples of a solved affinity: its links would stay as they are, and
+    small pieces would be found again whatever the data. On noise, that grows with the number of
+    clusters, and agreement between settings does not (``benchmarks/count_rules.py``).
+
     Parameters
     ----------
     views : list, tuple or dict of (n, d_k) arrays, or one (n, d) array
@@ -495,7 +499,9 @@ def count_clusters(
         At least 2.
     evidence : dict
         ``candidates`` (numbers, the largest gap first), ``gaps`` and ``stability`` (one for each
-        candidate), ``votes`` (how many settings have their own largest gap at which number),
+        candidate; stability is 1 where there is only one setting, with very many samples),
+        ``scores`` (their product as a share of the largest: look at all that are near 1),
+        ``votes`` (how many settings have their own largest gap at which number),
         ``eigenvalues`` (the mean spectrum, largest first), ``settings`` and ``chosen``.
 
     Examples
@@ -526,34 +532,42 @@ def _count(
             f"The number of clusters cannot be estimated from {n} samples: give n_clusters."
         )
     limit = min(max(2, n // 5) if max_clusters is None else max_clusters, n - 1)
-    solves = [params for params in _solves(n, (30, 10)) if "orientation" not in params]
-    spectra, vectors = [], []
-    for done, params in enumerate(solves):
-        if progress is not None:
-            progress(done, len(solves), f"number of clusters: GRMSC {params}")
-        model = GRMSC(**params)
-        checked = model._check(views)
-        Z = model._solution(checked, model._scaled(checked, model.scale))
-        W = affinity_matrix(Z, "sparse", 10).toarray()
+    solves, spectra, vectors = [], [], []
+    for params, W in _graphs(views, progress):
         w, V = scipy.linalg.eigh(normalized(W), subset_by_index=[n - limit - 1, n - 1])
+        solves.append(params)
         spectra.append(w[::-1])
         vectors.append(V[:, ::-1])
     mean = np.mean(spectra, axis=0)
     gaps = mean[1:-1] - mean[2:]  # gaps[i] is that after i + 2 eigenvalues
     candidates = [int(i) + 2 for i in np.argsort(-gaps, kind="stable")[:N_CANDIDATES]]
     stability = [_stability(vectors, c, number) for c in candidates]
-    scores = [gaps[c - 2] * s for c, s in zip(candidates, stability, strict=True)]
+    scores = np.array([gaps[c - 2] * s for c, s in zip(candidates, stability, strict=True)])
     chosen = candidates[int(np.argmax(scores))]
     own = [int(np.argmax(w[1:-1] - w[2:])) + 2 for w in spectra]
     return chosen, {
         "candidates": candidates,
         "gaps": [float(gaps[c - 2]) for c in candidates],
         "stability": stability,
-        "votes": {str(c): own.count(c) for c in sorted(set(own))},
+        "scores": [float(x) for x in scores / (scores.max() if scores.max() > 0 else 1.0)],
+        "votes": {str(c): own.count(c) for c in sorted({*own, *candidates})},
         "eigenvalues": [float(x) for x in mean],
         "settings": solves,
         "chosen": chosen,
     }
+
+
+def _graphs(views: Views, progress: Progress | None) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
+    """Settings of `GRMSC` and their sparse affinities; `select` solves most of them anyway."""
+    n = views.n_samples
+    solves = [params for params in _solves(n, (30, 10)) if "orientation" not in params]
+    for done, params in enumerate(solves):
+        if progress is not None:
+            progress(done, len(solves), f"number of clusters: GRMSC {params}")
+        model = GRMSC(**params)
+        checked = model._check(views)
+        Z = model._solution(checked, model._scaled(checked, model.scale))
+        yield params, affinity_matrix(Z, "sparse", 10).toarray()
 
 
 def _stability(vectors: list[np.ndarray], c: int, number: int) -> float:

@@ -64,12 +64,13 @@ def sharing(limit: int = 2**30, store: Store | None = None) -> Iterator[Store]:
     """Share what fits have in common as long as the ``with`` block lasts.
 
     Results are the same as without. The shared arrays belong to several estimators: do not
-    change ``representation_`` in place.
+    change ``representation_`` in place. A block inside another goes on with what that one has.
 
     Parameters
     ----------
     limit : int, default=2**30
-        Bytes to keep at most; the least recently used parts go first.
+        Bytes to keep at most; the least recently used parts go first. The limit of a block around
+        this one holds instead.
     store : Store, optional
         That of an earlier block, to go on with.
 
@@ -89,7 +90,8 @@ def sharing(limit: int = 2**30, store: Store | None = None) -> Iterator[Store]:
     >>> store.saved > 0
     True
     """
-    store = Store(limit) if store is None else store
+    if store is None:
+        store = _active.get() or Store(limit)
     token = _active.set(store)
     try:
         yield store

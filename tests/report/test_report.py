@@ -18,6 +18,7 @@ from polyspan import GRMSC, METHODS, ConcatKMeans, ConcatSpectral
 from polyspan.datasets import load_digits_views, load_file, make_subspaces
 from polyspan.report import measure, palette, parts, write, write_report
 from polyspan.report.page import _series
+from polyspan.selection import count_clusters
 
 DATE = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 NASTY = [
@@ -472,9 +473,32 @@ def test_evidence_in_several_forms(tmp_path, digits, evidence):
     selection = SimpleNamespace(evidence=evidence, n_clusters=3)
     text = report(tmp_path, *digits, selection=selection)
     part = text[text.index('<section id="count"') : text.index('<section id="run"')]
-    assert re.findall(r"<td[^>]*>([^<]*)</td>", part) == ["2", "0.110", "3", "0.770", "4", "0.220"]
+    cells = re.findall(r"<td[^>]*>(?:<strong>)?([^<]*)", part)
+    assert cells == ["2", "0.110", "", "3", "0.770", "chosen", "4", "0.220", ""]
     assert part.count("<circle") == 3
     assert 'class="mark"' in part
+
+
+def test_evidence_of_a_count_is_tables_and_charts(tmp_path, digits):
+    data, model = digits
+    number, evidence = count_clusters(data.views, random_state=0)
+    evidence = json.loads(json.dumps(evidence))  # as the settings file has it
+    selection = SimpleNamespace(evidence=evidence, n_clusters=number)
+    text = report(tmp_path, data, model, selection=selection)
+    part = text[text.index('<section id="count"') : text.index('<section id="run"')]
+    top, bottom = (Page(table) for table in re.findall(r"<table.*?</table>", part, re.S))
+    heads = [text for tag, text in top.texts if tag in ("button", "bdi")]
+    assert heads == ["Clusters", "gaps", "stability", "scores", "votes", "Choice"]
+    counts = {*evidence["candidates"], *map(int, evidence["votes"])}
+    assert part.count("<tr>") == 2 + len(counts) + len(evidence["settings"])
+    assert top.shown.count("chosen") == 1
+    assert "standard+unit" in bottom.shown
+    assert re.findall(r'aria-label="(\w+)"><path', part) == [
+        "gaps", "stability", "scores", "votes", "eigenvalues"
+    ]  # fmt: skip
+    words = Page(part).shown
+    assert "[" not in words  # no list as Python prints it
+    assert "{" not in words
 
 
 def test_history_with_zeros_and_without_numbers(tmp_path, digits):

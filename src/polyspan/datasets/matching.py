@@ -138,7 +138,7 @@ def load_views(
         raise ValueError(f"missing must be 'fail', 'drop' or 'keep'; got {missing!r}")
     wanted = [id] if isinstance(id, str) else list(id)
     notes: list[str] = []
-    files = _check_paths([Path(path) for path in paths])
+    files = check_paths([Path(path) for path in paths])
     parts = [part for path in files for part in _read(path, wanted, drop, header, notes)]
     if absent := [name for name in drop if not any(name in part.dropped for part in parts)]:
         raise ValueError(f"no table has a column {quoted(absent)} to drop")
@@ -202,7 +202,8 @@ class _Part(NamedTuple):
 # --- Reading. ---
 
 
-def _check_paths(paths: list[Path]) -> list[Path]:
+def check_paths(paths: list[Path]) -> list[Path]:
+    """Refuse files that are not there, or whose kind is unknown, or that are named twice."""
     if not paths:
         raise ValueError("name at least one file")
     for path in paths:

@@ -103,6 +103,7 @@ class CSMSC(MultiViewClusterer):
         needs="lam_c, lam_d; as_released=False for the objective",
         cost="O(n^3) per turn, 100 turns",
     )
+    _solve_counts = False
     _checks = COMMON | {
         "lam_c": real(0, open_low=True),
         "lam_d": real(0, open_low=True),

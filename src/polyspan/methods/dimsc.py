@@ -82,6 +82,7 @@ class DiMSC(MultiViewClusterer):
         needs="n_neighbors, lam_s, lam_v",
         cost="O(m n^3) per turn, about 3 turns",
     )
+    _solve_counts = False
     _checks = COMMON | {
         "n_neighbors": integer(1, none="min(5, n - 1)"),
         "lam_s": real(0, open_low=True),

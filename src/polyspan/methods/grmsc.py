@@ -154,6 +154,7 @@ class GRMSC(MultiViewClusterer):
         needs="n_neighbors, lam1 and lam2 together; alpha like 1/n for many samples",
         cost="O(n^3) per turn, about 30 turns",
     )
+    _solve_counts = False
     _checks = COMMON | {
         "n_neighbors": integer(1, none="min(30, n - 1)"),
         "lam1": real(0, open_low=True),

@@ -97,6 +97,7 @@ class LMSC(MultiViewClusterer):
         needs="lam, latent_dim; a random start; as_released for published figures",
         cost="O(n^3) per turn, about 90 turns",
     )
+    _solve_counts = False
     _checks = COMMON | {
         "lam": real(0, open_low=True),
         "latent_dim": integer(1),

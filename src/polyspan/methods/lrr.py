@@ -70,6 +70,7 @@ class LRR(MultiViewClusterer):
         cost="O(n^3) per turn, about 170 turns",
     )
     _single_view = True
+    _solve_counts = False
     _checks = COMMON | {
         "lam": real(0, open_low=True),
         "rho": real(1),

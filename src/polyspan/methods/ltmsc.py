@@ -85,6 +85,7 @@ class LTMSC(MultiViewClusterer):
         needs="lam / gamma; as_released for the authors' figures",
         cost="O(m n^3) per turn, about 35 turns",
     )
+    _solve_counts = False
     _checks = COMMON | {
         "lam": real(0, open_low=True),
         "gamma": real(0, open_low=True),

@@ -107,6 +107,7 @@ class MLRSSC(MultiViewClusterer):
         needs="beta1, lam3 and mu0; lam=1 if scale=None; kernel",
         cost="O(m n^3) per turn, about 25 turns",
     )
+    _solve_counts = False
     _checks = COMMON | {
         "variant": one_of("pairwise", "centroid"),
         "kernel": one_of("linear", "gaussian"),

@@ -82,6 +82,7 @@ class SSC(MultiViewClusterer):
         cost="O(n^3) per turn, about 300 turns",
     )
     _single_view = True
+    _solve_counts = False
     _checks = COMMON | {
         "alpha": real(0, open_low=True),
         "device": device_name,

@@ -86,6 +86,7 @@ class TSVDMSC(MultiViewClusterer):
         needs="lam; as_released for the authors' figures",
         cost="O(n^2 (p + m^2)) per turn, about 30 turns",
     )
+    _solve_counts = False
     _checks = COMMON | {
         "lam": real(0, open_low=True),
         "as_released": flag,

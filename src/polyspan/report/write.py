@@ -60,7 +60,8 @@ def write_report(
     selection : object, optional
         With any of ``table`` (list of dicts, one per setting), ``certainty``, ``n_clusters`` and
         ``evidence``. Lists in this dict become a table and, over the list ``n_clusters`` (or
-        ``candidates``), a chart; so do dicts from counts to scores; anything else is one line.
+        ``candidates``), a chart; so do dicts from counts to scores. Other lists of numbers are
+        charts, lists of dicts tables, and anything else is one line.
     command : str
         The command that repeats the run; the constructor's call is shown in any case.
     title : str
