@@ -39,6 +39,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="NMI of predicted labels of new samples.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(SETTINGS))
     parser.add_argument("--splits", type=int, default=5, metavar="N", help="default: 5")
+    parser.add_argument("--device", help="where GRMSC computes, such as cuda")
     parser.add_argument("--store", type=Path, default=STORE, help=f"default: {STORE.name}")
     args = parser.parse_args(argv)
     if unknown := set(args.names) - set(SETTINGS):
@@ -48,21 +49,23 @@ def main(argv: list[str] | None = None) -> int:
     for name, one in data.items():
         for setting in SETTINGS[name]:
             rows = []
-            for row in splits(one, setting, args.splits):
+            for row in splits(one, setting, args.splits, args.device):
                 rows.append(row)
                 append_row(args.store, row | {"setting": setting})
             print(line(one.name, setting, rows), flush=True)
     return 0
 
 
-def splits(data: Dataset, setting: dict[str, Any], count: int) -> Iterator[dict[str, Any]]:
+def splits(
+    data: Dataset, setting: dict[str, Any], count: int, device: str | None
+) -> Iterator[dict[str, Any]]:
     """One row for every random split."""
     n = len(data.labels)
-    whole = fit(data, setting, np.arange(n)).labels_
+    whole = fit(data, setting, np.arange(n), device).labels_
     for split in range(count):
         order = np.random.default_rng(split).permutation(n)
         old, new = order[: int(0.8 * n)], order[int(0.8 * n) :]
-        model = fit(data, setting, old)
+        model = fit(data, setting, old, device)
         start = time.process_time()
         labels = model.predict([X[new] for X in data.views])
         seconds = time.process_time() - start
@@ -70,12 +73,14 @@ def splits(data: Dataset, setting: dict[str, Any], count: int) -> Iterator[dict[
         yield (
             {"data": data.name, "split": split, "n_fitted": len(old), "n_new": len(new)}
             | {"date": str(date.today()), "polyspan": __version__}
+            | ({} if device is None else {"device": device})
             | {"nmi": nmi[0], "nmi_fit_on_all": nmi[1], "predict_cpu_s": seconds}
         )
 
 
-def fit(data: Dataset, setting: dict[str, Any], rows: np.ndarray) -> GRMSC:
-    return GRMSC(data.n_clusters, random_state=0, **setting).fit([X[rows] for X in data.views])
+def fit(data: Dataset, setting: dict[str, Any], rows: np.ndarray, device: str | None) -> GRMSC:
+    model = GRMSC(data.n_clusters, random_state=0, device=device, **setting)
+    return model.fit([X[rows] for X in data.views])
 
 
 def line(name: str, setting: dict[str, Any], rows: list[dict[str, Any]]) -> str:

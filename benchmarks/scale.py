@@ -3,6 +3,7 @@
     python benchmarks/scale.py                          # planted subspaces, 10^3 ... 10^6
     python benchmarks/scale.py --n 100000 1000000 --methods AnchorGRMSC
     python benchmarks/scale.py --data hdigit scene15    # real data (set POLYSPAN_DATA)
+    python benchmarks/scale.py --data hdigit --methods GRMSC GRMSC-dense --device cuda
     python benchmarks/scale.py --dask 1 2 --n 100000    # on Dask, with so many workers
 
 Planted: 10 subspaces of dimension 3, three views of 50 features, noise of a tenth of a sample's
@@ -34,7 +35,7 @@ HERE = Path(__file__).resolve().parent
 SIZES = [1_000, 10_000, 100_000, 1_000_000]
 # Most samples on which each is run: beyond, time or memory grow out of hand.
 LIMITS = {"AnchorGRMSC": 10**9, "LMVSC": 10**9, "MiniBatchKMeans": 10**9,
-          "ConcatSpectral": 20_000, "GRMSC": 2_000}  # fmt: skip
+          "ConcatSpectral": 20_000, "GRMSC": 2_000, "GRMSC-dense": 2_000}  # fmt: skip
 # What the real data need: more anchors than planted subspaces of dimension 3.
 REAL = {"n_anchors": 600, "n_kept": 3, "dtype": "float32"}
 
@@ -50,7 +51,7 @@ def minibatch(views, c):
     return model.fit(X).labels_
 
 
-def fit(method, views, c, real):
+def fit(method, views, c, real, device):
     """Labels, and what else a row should say."""
     if method == "MiniBatchKMeans":
         return minibatch(views, c), {}
@@ -61,10 +62,12 @@ def fit(method, views, c, real):
                 "products": sum(model.products_),
                 "recall": round(min(model.recall_), 3)}  # fmt: skip
         return model.labels_, told
-    if method == "GRMSC":
+    if method.startswith("GRMSC"):
         alpha = 1e-3 * min(1, 2000 / len(views[0]))
-        given = {"n_neighbors": 10, "lam1": 0.1, "lam2": 1.0, "alpha": alpha, "affinity": "sparse"}
-        return GRMSC(c, random_state=0, **given).fit(views).labels_, {}
+        given = {"n_neighbors": 10, "lam1": 0.1, "lam2": 1.0, "alpha": alpha, "device": device}
+        given["affinity"] = "dense" if method == "GRMSC-dense" else "sparse"
+        model = GRMSC(c, random_state=0, **given).fit(views)
+        return model.labels_, {"turns": model.n_iter_} | ({"device": device} if device else {})
     if method == "ConcatSpectral":
         return ConcatSpectral(c, random_state=0).fit(views).labels_, {}
     return METHODS[method.lower()](c, random_state=0).fit(views).labels_, {}
@@ -74,7 +77,7 @@ def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
-def measure(method, work, n):
+def measure(method, work, n, device):
     """One row; runs in a process of its own."""
     warnings.simplefilter("ignore")
     if work == "planted":
@@ -85,7 +88,7 @@ def measure(method, work, n):
         labels = data.labels
     before = peak()
     started, cpu = time.perf_counter(), time.process_time()
-    found, told = fit(method, views, len(set(labels)), work != "planted")
+    found, told = fit(method, views, len(set(labels)), work != "planted", device)
     seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
     return {"work": work, "n": len(labels), "method": method, "s": round(seconds, 1),
             "cpu s": round(cpu, 1), "peak GiB": round(peak(), 2), "data GiB": round(before, 2),
@@ -134,11 +137,9 @@ def rows_of(args):
     works = [(name, None) for name in args.data] if args.data else [("planted", n) for n in args.n]
     for work, n in works:
         for method in args.methods:
-            if method == "LMVSC" and "lmvsc" not in METHODS:
-                continue
             limit = LIMITS[method] if args.limit is None else args.limit
             if (n or 0) <= limit:
-                yield alone(measure, method, work, n)
+                yield alone(measure, method, work, n, args.device)
 
 
 def show(rows):
@@ -170,6 +171,7 @@ def main():
     parser.add_argument("--data", nargs="+", default=[])
     parser.add_argument("--methods", nargs="+", choices=list(LIMITS), default=list(LIMITS))
     parser.add_argument("--limit", type=int, help="most samples for every method")
+    parser.add_argument("--device", help="where exact GRMSC computes, such as cuda")
     parser.add_argument("--dask", type=int, nargs="+", metavar="WORKERS")
     show(rows_of(parser.parse_args()))
 
