@@ -5,6 +5,7 @@
     python benchmarks/scale.py --data hdigit scene15    # real data (set POLYSPAN_DATA)
     python benchmarks/scale.py --data hdigit --methods GRMSC GRMSC-dense --device cuda
     python benchmarks/scale.py --dask 1 2 --n 100000    # on Dask, with so many workers
+    python benchmarks/scale.py --table                  # what was found before, the last of each
 
 Planted: 10 subspaces of dimension 3, three views of 50 features, noise of a tenth of a sample's
 length, 5% of the samples corrupted in every view, float32. Every fit has a process of its own; its
@@ -32,6 +33,7 @@ from polyspan.metrics import clustering_scores
 from polyspan.views import check_views, scale_views
 
 HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results" / "scale.jsonl"
 SIZES = [1_000, 10_000, 100_000, 1_000_000]
 # Most samples on which each is run: beyond, time or memory grow out of hand.
 LIMITS = {"AnchorGRMSC": 10**9, "LMVSC": 10**9, "MiniBatchKMeans": 10**9,
@@ -142,27 +144,47 @@ def rows_of(args):
                 yield alone(measure, method, work, n, args.device)
 
 
+HEAD = ["work", "n", "method", "s", "cpu s", "peak GiB", "nmi", "m", "recall", "turns", "products"]
+
+
+def line(row):
+    return f"| {' | '.join(str(row.get(name, row.get('error', ''))) for name in HEAD)} |"
+
+
 def show(rows):
     """Print rows as a Markdown table and append them to the results as they come."""
     stamp = {"date": time.strftime("%Y-%m-%d"), "polyspan": __version__, "cores": os.cpu_count(),
              "threads": os.environ.get("OMP_NUM_THREADS", "all")}  # fmt: skip
-    path = HERE / "results" / "scale.jsonl"
-    path.parent.mkdir(exist_ok=True)
-    head = ["work", "n", "method", "s", "peak GiB", "nmi", "recall", "turns", "products"]
-    print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}", flush=True)
+    print(f"| {' | '.join(HEAD)} |\n|{'---|' * len(HEAD)}", flush=True)
     done = []
     for row in rows:
-        print(f"| {' | '.join(str(row.get(name, row.get('error', ''))) for name in head)} |",
-              flush=True)  # fmt: skip
-        with path.open("a") as file:
+        print(line(row), flush=True)
+        with RESULTS.open("a") as file:
             file.write(json.dumps(stamp | row) + "\n")
         done.append(row)
-    for method in dict.fromkeys(row.get("method") for row in done):
-        own = [row for row in done if row.get("method") == method and row.get("work") == "planted"]
+    growth(done)
+
+
+def growth(rows):
+    """Print the exponent of time in n between the two largest sizes of every method."""
+    for method in dict.fromkeys(row.get("method") for row in rows):
+        own = [row for row in rows if row.get("method") == method and row.get("work") == "planted"]
         if len(own) > 1:
-            a, b = own[-2:]
+            a, b = sorted(own, key=lambda row: row["n"])[-2:]
             slope = np.log(b["s"] / max(a["s"], 0.1)) / np.log(b["n"] / a["n"])
             print(f"{method}: time grows like n^{slope:.2f} from {a['n']} to {b['n']}")
+
+
+def table():
+    """Print the last row of every work, size and method."""
+    rows = {}
+    for text in RESULTS.read_text().splitlines():
+        row = json.loads(text)
+        rows[row.get("work"), row.get("n"), row.get("method"), row.get("device")] = row
+    found = sorted(rows.values(), key=lambda row: (row["work"] != "planted", row["work"], row["n"]))
+    print(f"| {' | '.join(HEAD)} |\n|{'---|' * len(HEAD)}")
+    print("\n".join(map(line, found)) + "\n")
+    growth(found)
 
 
 def main():
@@ -173,7 +195,9 @@ def main():
     parser.add_argument("--limit", type=int, help="most samples for every method")
     parser.add_argument("--device", help="where exact GRMSC computes, such as cuda")
     parser.add_argument("--dask", type=int, nargs="+", metavar="WORKERS")
-    show(rows_of(parser.parse_args()))
+    parser.add_argument("--table", action="store_true", help="only print what was found before")
+    args = parser.parse_args()
+    table() if args.table else show(rows_of(args))
 
 
 if __name__ == "__main__":

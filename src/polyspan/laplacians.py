@@ -311,24 +311,28 @@ def solve(
     dtype = Z.dtype
     shift = shift.astype(dtype)
     blocks = _blocks(L)
-
     members, V, w = L.groups
     back_turn = sp.csr_array(V.T)
     spread = shift + weight * w[:, None]
-    own = shift + weight * L.degrees[members, None]
-
-    def scaled(rows: slice) -> np.ndarray:  # the diagonal's part of the preconditioned residual
-        return R[rows] / (shift + weight * L.degrees[rows, None])
-
-    def grouped() -> tuple[np.ndarray, np.ndarray]:  # what the groups add; its product with R
-        inside = R[members]
-        added = V @ ((back_turn @ inside) / spread) - inside / own
-        return added, sum_products(inside, added)
+    P, AP = np.zeros_like(R), np.empty_like(R)  # AP also holds the preconditioned residual
 
     def sum_products(A: np.ndarray, B: np.ndarray) -> np.ndarray:
         return np.einsum("ij,ij->j", A, B).astype(np.float64)
 
-    size = grouped()[1] + sum(sum_products(R[rows], scaled(rows)) for rows, _ in blocks)
+    def by_diagonal(rows: slice) -> Any:
+        """Precondition some rows of R, into AP, and return the product of both."""
+        AP[rows] = R[rows] / (shift + weight * L.degrees[rows, None])
+        return sum_products(R[rows], AP[rows])
+
+    def in_groups() -> Any:
+        """Put the inverse in its place within groups, and return the change of the product."""
+        inside = R[members]
+        exact = V @ ((back_turn @ inside) / spread)
+        change = sum_products(inside, exact - AP[members])
+        AP[members] = exact
+        return change
+
+    size = sum(by_diagonal(rows) for rows, _ in blocks) + in_groups()
     UZ = L.U.T @ Z
     for rows, block in blocks:
         R[rows] -= weight * _times(L, rows, block, Z, UZ)
@@ -336,18 +340,15 @@ def solve(
     R -= means
     X = Z  # its memory
     X[:] = means / shift
-    added, left = grouped()
-    left = left + sum(sum_products(R[rows], scaled(rows)) for rows, _ in blocks)
-    P = np.zeros_like(R)
-    AP = np.empty_like(R)
+    left = sum(by_diagonal(rows) for rows, _ in blocks) + in_groups()
     beta = np.zeros(len(shift), dtype=dtype)
     done = 1
     while np.any(left > tol**2 * size) and done < max_iter:
+        UP: Any = 0.0
         for rows, _ in blocks:
             P[rows] *= beta
-            P[rows] += scaled(rows)
-        P[members] += added
-        UP: Any = sum(L.U[rows].T @ P[rows] for rows, _ in blocks)
+            P[rows] += AP[rows]
+            UP = UP + L.U[rows].T @ P[rows]
         curvature: Any = 0.0
         for rows, block in blocks:
             part = _times(L, rows, block, P, UP)
@@ -358,13 +359,12 @@ def solve(
         # A column that has ended moves no more.
         step = np.where((curvature > 0) & (left > tol**2 * size), left, 0)
         step = (step / np.where(curvature > 0, curvature, 1)).astype(dtype)
-        before, part_left = left, np.zeros(len(shift))
+        before, left = left, 0.0
         for rows, _ in blocks:  # while they are in the cache
             X[rows] += step * P[rows]
             R[rows] -= step * AP[rows]
-            part_left += sum_products(R[rows], scaled(rows))
-        added, left = grouped()
-        left = left + part_left
+            left = left + by_diagonal(rows)
+        left = left + in_groups()
         beta = (left / np.where(before > 0, before, 1)).astype(dtype)
         done += 1
     if L.order is not None:
