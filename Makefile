@@ -35,7 +35,8 @@ bench-methods: $(VENV)/.installed-plot ## benchmarks/METHODS.md: every method be
 
 reproduce: $(VENV)/.installed-test ## the paper's tables and figures: runs what is missing in benchmarks/results (hours from nothing), then RESULTS.md
 	for name in paper open wide; do \
-	  $(BIN)/polyspan bench run benchmarks/$$name.toml --store benchmarks/results/$$name.jsonl $(BENCH) || exit 1; \
+	  $(BIN)/polyspan bench run benchmarks/$$name.toml --store benchmarks/results/$$name.jsonl $(BENCH); \
+	  case $$? in 0|1) ;; *) exit 1;; esac; \
 	done
 	$(BIN)/python benchmarks/results.py --figures
 

@@ -5,7 +5,7 @@ import io
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
@@ -288,7 +288,7 @@ def _ranking(found: list[Summary]) -> Table:
 
 def _settings(found: list[Summary]) -> Table:
     rows = [
-        _texts(one.dataset, one.method, one.selection, _words(one.params), str(one.settings or ""))
+        _texts(one.dataset, one.method, one.selection, _setting(one), str(one.settings or ""))
         for one in found
     ]
     note = "What was fixed or chosen, all else at the default, and how many settings were tried."
@@ -320,10 +320,11 @@ def _failed(one: Summary) -> str:
     return ", ".join(f"{n} {word}{'s' * (n > 1)}" for n, word in parts if n) or "0"
 
 
-def _words(params: Mapping[str, Any] | None) -> str:
-    if params is None:
-        return "no setting gave a result"
-    return ", ".join(f"{name}={value}" for name, value in params.items()) or "default"
+def _setting(one: Summary) -> str:
+    if one.params is None:
+        pending = one.settings > one.failed_settings
+        return "no final run yet" if pending else "no setting gave a result"
+    return ", ".join(f"{name}={value}" for name, value in one.params.items()) or "default"
 
 
 # --- formats ---
@@ -391,7 +392,7 @@ def _csv_line(one: Summary) -> dict[str, Any]:
     plain = ("protocol", "dataset", "method", "selection", "runs", "failed_runs", "settings",
              "failed_settings", "not_converged", "superseded", "seconds")  # fmt: skip
     line: dict[str, Any] = {name: getattr(one, name) for name in plain}
-    line["setting"] = _words(one.params)
+    line["setting"] = _setting(one)
     for name in SCORES:
         line[f"{name}_mean"] = one.mean.get(name)
         std = one.std.get(name, math.nan)
