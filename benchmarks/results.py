@@ -179,8 +179,10 @@ def reached(rows):
     return (
         "## GRMSC beside the paper (NMI)\n\n" + table(header, lines) + "\n\nWanted is the paper's "
         f"figure less .01, and {NGS_WANTED} on NGs. The other five scores stand in the tables "
-        "below. The paper gives neither k nor the scaling, and its deviations of zero suggest that its "
-        "k-means had many restarts, as ours (20)."
+        "below. The paper gives neither k nor the scaling; where the scaling is tuned like the rest "
+        "(the better of the two columns) "
+        f"{sum('yes' in line[6] for line in lines)} of {sum(line[5] != '-' for line in lines)} are "
+        "reached. Its deviations of zero suggest that its k-means had many restarts, as ours (20)."
     )
 
 
