@@ -20,6 +20,7 @@ from polyspan.neighbors import Found
 
 ROWS = 8_192  # rows of the sparse part that are worked on at a time: their numbers fit a cache
 GROUP = 64  # samples in a group of the consistent graph that is solved for exactly, at most
+FLOOR = 1e-3  # smallest eigenvalue within a group, as a part of the largest
 MAX_PRODUCTS = 500  # in one solution of all systems
 
 
@@ -205,7 +206,8 @@ def _groups(
         dense[i[own] - low, (j[own] - low) % s] = -weight[own]
         dense[np.arange(high - low), np.arange(high - low) % s] += degrees[members[low:high]]
         values, vectors = np.linalg.eigh(dense.reshape(-1, s, s))
-        w.append(values.ravel())
+        # What is all but zero would blow up rounding errors; a preconditioner need not be exact.
+        w.append(np.maximum(values, FLOOR * values[:, -1:]).ravel())
         V.append(vectors.ravel())
     ends = np.concatenate([[0], np.cumsum(sizes)])
     begin = np.arange(len(members)) - _within(sizes)  # of the group

@@ -165,6 +165,14 @@ def test_large_singular_values_do_not_drown_float32():
     assert_allclose(Q, (left * np.maximum(values - 1 / mu, 0)) @ right.T, rtol=0, atol=1e-4)
 
 
+def test_a_group_of_all_samples_does_not_blow_up_float32():
+    # One view: the consistent graph ties all samples together, and L is singular in that group.
+    X = np.random.RandomState(0).uniform(size=(20, 5)).astype("f4") * 3
+    one, two = (AnchorGRMSC(3, random_state=1).fit(X.astype(kind)) for kind in ("f4", "f8"))
+    # systems solved to 3.5e-4 in float32
+    assert_allclose(one.representation_, two.representation_, rtol=0, atol=2e-3)
+
+
 # ---- anchors and neighbours ----------------------------------------------------------------------
 
 
