@@ -1,3 +1,4 @@
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -80,6 +81,37 @@ def test_parquet_is_read_by_many_threads(X, tmp_path):
         np.testing.assert_array_equal(part, X[a : a + 2])
 
 
+@pytest.mark.parametrize("index", [np.arange(50)[::-1], [f"s{i}" for i in range(50)]])
+@pytest.mark.parametrize("name", [None, "sample"])
+def test_the_index_of_pandas_is_no_feature(X, tmp_path, index, name):
+    table = pd.DataFrame(X, columns=list("abcd"), index=pd.Index(index, name=name))
+    table.to_parquet(tmp_path / "x.parquet", row_group_size=7)
+    (view,), _ = open_views([tmp_path / "x.parquet"])
+    assert view.shape == (50, 4)
+    np.testing.assert_array_equal(read([view], 5, 20)[0], X[5:20])
+
+
+def test_parquet_can_be_sent_and_cut_by_columns(X, tmp_path, monkeypatch):
+    write(X, tmp_path, "parquet")
+    monkeypatch.chdir(tmp_path)
+    (view,), _ = open_views(["view.parquet"])
+    monkeypatch.chdir("/")  # another process may be elsewhere
+    sent = pickle.loads(pickle.dumps(view))
+    np.testing.assert_array_equal(sent[3:9, 1:3], X[3:9, 1:3])
+
+
+def test_dask_without_known_sizes_is_named(X):
+    dd = pytest.importorskip("dask.dataframe")
+    table = dd.from_pandas(pd.DataFrame(X, columns=["a", "b", "chunks", "d"]), npartitions=3)
+    advice = r": give the array that the table's to_dask_array\(lengths=True\) returns\.$"
+    with pytest.raises(ValueError, match="^view 't' is a dask table" + advice):
+        open_views({"x": X, "t": table})
+    with pytest.raises(ValueError, match="^view 1 is a dask array with .* unknown size" + advice):
+        open_views([X, table.values])
+    (view,), _ = open_views([table.to_dask_array(lengths=True)])
+    np.testing.assert_array_equal(read([view], 9, 30)[0], X[9:30])
+
+
 def test_wrong_files(X, tmp_path):
     with pytest.raises(ValueError, match=r"^view 1: cannot read a.csv; .* end in .npy, .parquet"):
         open_views([write(X, tmp_path, "npy"), "a.csv"])
@@ -125,6 +157,9 @@ def test_constant_views_and_lost_samples(X):
     check_content(look([X, X + 1]), ["a", "b"])
     with pytest.raises(ValueError, match=r"^1 of 50 samples are all zeros in every view \(row 9\)"):
         check_content(look([X, X]), ["a", "b"])
+    check_content(look([np.ones((9, 2))]), ["a"], new=True)
+    with pytest.raises(ValueError, match=r"^1 of 50 samples are all zeros in every view \(row 9\)"):
+        check_content(look([X, X]), ["a", "b"], new=True)
 
 
 @pytest.mark.parametrize("scale", ["unit", "standard+unit", None])

@@ -237,17 +237,30 @@ BAD = {
         "^The views differ in length: view 0 has 8 samples, view 1 has 7 samples; every view",
     ),
     "lengths, names": ({"a": data(8), "b": data(7)}, "view 'a' has 8 samples, view 'b' has 7"),
-    "NaN": ([data(), with_value(np.nan)], "^view 1 contains NaN: drop or impute"),
+    "NaN": (
+        [data(), with_value(np.nan)],
+        r"^view 1 contains NaN: drop or impute these values \(1 of 8 samples: row 2\) before clus",
+    ),
     "NaN, named": ({"t": data(), "i": with_value(np.nan)}, "^view 'i' contains NaN"),
     "NaN, one array": (with_value(np.nan), "^view 0 contains NaN"),
     "inf": ([data(), with_value(np.inf)], r"^view 1 contains inf \(infinite values\)"),
-    "-inf": ([with_value(-np.inf), data()], "^view 0 contains inf"),
-    "NaN, sparse": ([data(), sp.csr_array(with_value(np.nan))], "^view 1 contains NaN"),
+    "-inf": ([with_value(-np.inf), data()], r"^view 0 contains inf .*8 samples: row 2\)"),
+    "NaN, sparse": (
+        [data(), sp.csr_array(with_value(np.nan))],
+        r"^view 1 contains NaN: .*\(1 of 8 samples: row 2\)",
+    ),
+    "NaN, many rows": (
+        np.where(np.arange(8)[:, None] > 0, np.nan, data()),
+        r"^view 0 contains NaN: .*\(7 of 8 samples: rows 1, 2, 3, 4, 5, \.\.\.\)",
+    ),
     "NaN, nullable": (
         [pd.DataFrame({"a": pd.array([1, None, 3], dtype="Int64")})],
         "^view 0 contains NaN",
     ),
-    "NaN, other library": (strict.asarray(with_value(np.nan)), "^view 0 contains NaN"),
+    "NaN, other library": (
+        strict.asarray(with_value(np.nan)),
+        r"^view 0 contains NaN: .*\(1 of 8 samples: row 2\)",
+    ),
     "long double": (with_value(1).astype(np.longdouble) * 10.0**300 * 10.0**300, "view 0 .* inf"),
     "constant": ([data(), np.ones((8, 3))], r"^view 1 is constant \(all 8 samples are equal\)"),
     "constant, sparse": ([data(), sp.csr_array(np.ones((8, 3)))], "^view 1 is constant"),
@@ -444,7 +457,8 @@ def test_memory():
     assert free is None or free > 2**20
     check_memory("GRMSC", 10, 8, 10, free)
     with pytest.raises(
-        MemoryError, match=r"^GRMSC on 50000000 samples needs about .* GiB are free"
+        MemoryError,
+        match=r"^GRMSC on 50000000 samples needs about .* GiB are free: .* such as AnchorGRMSC\.$",
     ):
         check_memory("GRMSC", 50_000_000, 8, 10, free)
 

@@ -130,34 +130,46 @@ def pick(pair: Sequence[Any], i: int) -> Any:
 
 
 class Parquet:
-    """Rows of a Parquet file of number columns; the row groups last used stay in memory."""
+    """Rows of a Parquet file of number columns; the row groups last used stay in memory.
+
+    The index that pandas wrote is no feature.
+    """
+
+    dtype, ndim = np.dtype(np.float64), 2  # dask wants to know
 
     def __init__(self, path: Path) -> None:
         parquet = require("pyarrow.parquet", "scale", f"reading {path.name}")
+        self._path = path.absolute()
         self._file = parquet.ParquetFile(path)
-        meta = self._file.metadata
-        bad = [f.name for f in self._file.schema_arrow if not _is_number(f.type)]
+        meta, schema = self._file.metadata, self._file.schema_arrow
+        index = (schema.pandas_metadata or {}).get("index_columns", [])
+        self._columns = [i for i, name in enumerate(schema.names) if name not in index]
+        bad = [schema.names[i] for i in self._columns if not _is_number(schema.types[i])]
         if bad:
             raise ValueError(
                 f"{path.name} has columns that are not numbers ({', '.join(bad[:5])}): drop or "
                 "encode them first."
             )
-        self.shape = (meta.num_rows, len(self._file.schema_arrow))
+        self.shape = (meta.num_rows, len(self._columns))
         self._ends = np.cumsum([meta.row_group(i).num_rows for i in range(meta.num_row_groups)])
         self._kept: tuple[tuple[int, ...], np.ndarray] = ((), np.empty(0))
         self._lock = Lock()  # one reader at a time: the library crashes otherwise
 
-    def __getitem__(self, rows: slice) -> np.ndarray:
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Parquet, (self._path,)  # another process opens the file itself
+
+    def __getitem__(self, where: Any) -> np.ndarray:
+        rows, columns = where if isinstance(where, tuple) else (where, slice(None))
         first, last = np.searchsorted(self._ends, [rows.start, rows.stop - 1], side="right")
         groups = tuple(range(int(first), int(last) + 1))
         with self._lock:
             if self._kept[0] != groups:
                 table = self._file.read_row_groups(list(groups), use_threads=False)
-                columns = [column.to_numpy() for column in table.columns]
-                self._kept = groups, np.column_stack(columns).astype(np.float64)
+                found = [table.column(i).to_numpy() for i in self._columns]
+                self._kept = groups, np.column_stack(found).astype(np.float64)
             values = self._kept[1]
         start = 0 if first == 0 else int(self._ends[first - 1])
-        return values[rows.start - start : rows.stop - start]
+        return values[rows.start - start : rows.stop - start, columns]
 
 
 def _is_number(kind: Any) -> bool:
@@ -244,12 +256,25 @@ def _open(view: Any, name: str) -> Any:
             view = require("zarr", "scale", f"reading {path.name}").open_array(path, mode="r")
     if sp.issparse(view):
         return sp.csr_array(view)
+    if is_dask(view):
+        _check_dask(view, name)
     if not hasattr(view, "shape"):
         view = np.asarray(view)
     kind = getattr(np.dtype(getattr(view, "dtype", float)), "kind", "f")
     if kind not in "fiub":
         raise ValueError(f"view {name} holds {view.dtype} values: convert them to numbers.")
     return view
+
+
+def _check_dask(view: Any, name: str) -> None:
+    """Refuse dask tables, and arrays made of them, that do not know their number of rows."""
+    is_array = hasattr(type(view), "chunks")
+    if not is_array or any(np.isnan(size) for sizes in view.chunks for size in sizes):
+        what = "dask array with chunks of unknown size" if is_array else "dask table"
+        raise ValueError(
+            f"view {name} is a {what}: give the array that the table's "
+            "to_dask_array(lengths=True) returns."
+        )
 
 
 # ---- chunks ------------------------------------------------------------------------------------
@@ -394,14 +419,19 @@ def check_finite(contents: Sequence[Sequence[Content]], names: Sequence[str]) ->
             )
 
 
-def check_content(contents: Sequence[Sequence[Content]], names: Sequence[str]) -> None:
-    """Refuse what no method can use: NaN, inf, constant views, samples that are zero throughout."""
+def check_content(
+    contents: Sequence[Sequence[Content]], names: Sequence[str], new: bool = False
+) -> None:
+    """Refuse what no method can use: NaN, inf, constant views, samples that are zero throughout.
+
+    Samples that are ``new`` to a fitted model may be constant.
+    """
     check_finite(contents, names)
     n = sum(chunk[0].length for chunk in contents)
     zeros = []
     for parts, name in zip(zip(*contents, strict=True), names, strict=True):
         first = parts[0].first
-        if all(part.equal and np.array_equal(part.first, first) for part in parts):
+        if not new and all(part.equal and np.array_equal(part.first, first) for part in parts):
             raise ValueError(
                 f"view {name} is constant (all {n} samples are equal), so it tells nothing about "
                 "clusters: leave it out."
@@ -475,8 +505,9 @@ def dask_chunks(client: Any, views: Sequence[Any], size: int) -> tuple[list[Any]
     lengths = [stop - start for c in first.chunks[0] for start, stop in bounds(int(c), size)]
     cut = []
     for view in views:
-        array = view if is_dask(view) else da.from_array(view, chunks=(tuple(lengths), -1))
-        pieces = array.rechunk((tuple(lengths), -1)).to_delayed()[:, 0]
+        whole = (tuple(lengths), -1)
+        array = view if is_dask(view) else da.from_array(view, chunks=whole, name=False)
+        pieces = array.rechunk(whole).to_delayed()[:, 0]
         cut.append(client.compute(list(pieces)))
     ends = np.cumsum(lengths)
     spans = [(int(b - a), int(b)) for a, b in zip(lengths, ends, strict=True)]

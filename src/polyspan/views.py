@@ -298,14 +298,19 @@ def _check_finite(view: Any, name: str, missing: bool, new: bool) -> Any:
     if not bool(xp.any(bad)):
         return None
     what = "NaN" if bool(xp.any(xp.isnan(values))) else "inf (infinite values)"
+    if sp.issparse(view):
+        lines = np.isin(np.arange(view.shape[0]), sp.coo_array(view).row[bad])
+    else:
+        lines = to_numpy(xp.any(bad, axis=1))
+    where = f"({lines.sum()} of {len(lines)} samples: {_rows(lines)})"
     if not missing:
         raise ValueError(
-            f"view {name} contains {what}: drop or impute these values before clustering."
+            f"view {name} contains {what}: drop or impute these values {where} before clustering."
         )
     if sp.issparse(view):
         raise ValueError(
-            f"view {name} contains {what}: drop or impute these values; to mark samples that lack "
-            "this view by rows of NaN, give it as a dense array."
+            f"view {name} contains {what}: drop or impute these values {where}; to mark samples "
+            "that lack this view by rows of NaN, give it as a dense array."
         )
     gone = xp.all(xp.isnan(view), axis=1)
     partly = to_numpy(xp.any(bad, axis=1) & ~gone)
@@ -578,7 +583,9 @@ def check_memory(
         return
     square = n_square > 0
     what = "n x n matrices" if square else f"{n_linear:.0f} numbers per sample"
-    hint = "a method that does not hold n x n matrices" if square else "fewer features or anchors"
+    hint = "fewer features or anchors"
+    if square:
+        hint = "a method that does not hold n x n matrices, such as AnchorGRMSC"
     raise MemoryError(
         f"{owner} on {n} samples needs about {need / 2**30:.0f} GiB for its {what}, but "
         f"{free / 2**30:.0f} GiB are free: use fewer samples, float32 input, or {hint}."

@@ -272,6 +272,118 @@ def test_pandas_row_numbers_are_no_ids():
     assert_matched(load_views(["a.csv", "b.csv"]), "order")
 
 
+NUMBERS = [40, 10, 60, 20, 50, 30]
+
+
+def last(values, ids=NUMBERS, name="patient_id"):
+    """A table with its ids in the last column."""
+    return frame(values, ids=None).assign(**{name: ids})
+
+
+def save(table, path, **kept):
+    getattr(table, "to_" + path.split(".")[1])(path, **kept)
+
+
+@pytest.mark.parametrize("name", ["patient_id", "Sample ID", "barcode", "probe_id"])
+@pytest.mark.parametrize("ids", [NUMBERS, IDS], ids=["numbers", "words"])
+@pytest.mark.parametrize("index", [True, False], ids=["row numbers", "bare"])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_column_named_like_ids_is_the_id_wherever_it_is(name, ids, index, ending):
+    save(last(A, ids, name), "a.csv", index=index)
+    save(last(B, ids, name).iloc[ORDER], f"b.{ending}", index=index)
+    data = load_views(["a.csv", f"b.{ending}"])
+    assert_matched(data)  # neither ids nor row numbers are features
+    assert data.ids == list(map(str, ids))
+    assert data.id_name == name
+    assert data.notes == []
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_shuffled_row_numbers_are_not_matched_to_ids(ending):
+    numbers = [1, 2, 3, 4, 5, 0]  # as row numbers might be
+    frame(ids=numbers, name="patient_id").to_csv("a.csv", index=False)
+    other = last(B, numbers).iloc[ORDER]
+    save(other, f"b.{ending}")
+    data = load_views(["a.csv", f"b.{ending}"])
+    assert_matched(data)
+    assert data.ids == list(map(str, numbers))
+    save(other.drop(columns="patient_id"), f"b.{ending}")
+    match = (
+        rf"^b\.{ending} has no ids but row numbers in another order \(3, 0, 5, \.\.\.\), which "
+        r"cannot be matched to the ids of a\.csv \('patient_id'\): write the ids into a column of"
+    )
+    with pytest.raises(ValueError, match=match):
+        load_views(["a.csv", f"b.{ending}"])
+    if ending == "csv":  # they are the ids if someone says so
+        data = load_views(["a.csv", "b.csv"], id=["patient_id", ""])
+        np.testing.assert_allclose(data.views[1], B[numbers], rtol=0, atol=1e-12)
+
+
+def test_ids_of_other_names_beat_row_numbers():
+    last(A).to_csv("a.csv")
+    last(B, name="subject").iloc[ORDER].to_csv("b.csv")
+    data = load_views(["a.csv", "b.csv"])
+    assert_matched(data)
+    assert data.id_name == "patient_id"
+
+
+def test_a_shared_id_beats_a_first_column():
+    frame(ids=[1, 2, 3, 4, 5, 6]).assign(patient_id=[6, 5, 4, 3, 2, 1]).to_csv("a.csv", index=False)
+    frame(B, ids=[6, 5, 4, 3, 2, 1], name="patient_id").iloc[ORDER].to_csv("b.csv", index=False)
+    data = load_views(["a.csv", "b.csv"])
+    assert data.id_name == "patient_id"
+    np.testing.assert_allclose(data.views[1], B, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("column", ["", "Unnamed: 0", "index"])
+@pytest.mark.parametrize("id", [(), "code"])
+def test_row_numbers_are_no_features(column, id):
+    name = id or "id"
+    table = last(B, name=name).iloc[ORDER]
+    table.insert(0, column, ORDER)
+    last(A, name=name).to_csv("a.csv", index=False)
+    table.to_csv("b.csv", index=False)
+    assert_matched(load_views(["a.csv", "b.csv"], id=id))
+    table.assign(**{"Unnamed: 0.1": range(6)}).to_csv("b.csv", index=False)
+    assert_matched(load_views(["a.csv", "b.csv"], id=id))
+    table.drop(columns=column).to_parquet("b.parquet")  # the index is stored without a name
+    assert_matched(load_views(["a.csv", "b.parquet"], id=id))
+
+
+def test_row_numbers_match_where_not_all_files_have_ids():
+    last(A).iloc[[0, 2, 5]].to_csv("a.csv")
+    frame(B, ids=None).iloc[[5, 0, 2]].to_csv("b.csv")
+    data = load_views(["a.csv", "b.csv"])
+    assert data.ids == ["0", "2", "5"]
+    np.testing.assert_allclose(data.views[1], B[[0, 2, 5]], rtol=0, atol=1e-12)
+    assert data.notes == [
+        "a.csv: column 'patient_id' is used as a feature; if it is the id, say --id patient_id, "
+        "otherwise leave it out: --drop patient_id"
+    ]
+
+
+def test_columns_named_like_ids_that_cannot_be():
+    for ids in ([0.5, 1, 2, 3, 4, 5], [1, 1, 2, 3, 4, 5], [np.nan, 1, 2, 3, 4, 5], [np.inf] * 6):
+        last(A, ids, "case").to_parquet("a.parquet", index=False)
+        if np.isfinite(ids).all():
+            assert load_views(["a.parquet"]).views[0].shape == (6, 4)
+        else:
+            with pytest.raises(ValueError, match=r"values? (is|are) (missing|infinite)"):
+                load_views(["a.parquet"])
+
+
+def test_words_in_another_column_may_be_the_id():
+    last(A, IDS, "who").to_csv("a.csv", index=False)
+    last(B, IDS, "who").iloc[ORDER].to_csv("b.csv", index=False)
+    match = (
+        r"^a\.csv: column 'who' holds text .*: leave it out with --drop who, or encode it as "
+        r"numbers; if 'who' is the id, say --id who$"
+    )
+    with pytest.raises(ValueError, match=match):
+        load_views(["a.csv", "b.csv"])
+    assert_matched(load_views(["a.csv", "b.csv"], id="who"))
+
+
 def test_ids_of_one_file_name_the_samples_of_all():
     np.save("b.npy", B)
     data = load_views(["a.csv", "b.npy"])
@@ -356,6 +468,27 @@ def test_missing_keep_has_rows_of_nan():
     first[5] = second[[0, 2, 4]] = np.nan
     np.testing.assert_allclose(data.views[0], first, rtol=0, atol=1e-12)
     np.testing.assert_allclose(data.views[1], second, rtol=0, atol=1e-12)
+
+
+def test_missing_keep_needs_no_sample_with_all_views():
+    third = rng.normal(size=(6, 2))
+    frame().iloc[:3].to_csv("a.csv", index=False)
+    frame(B).iloc[2:5].to_csv("b.csv", index=False)
+    frame(third).iloc[4:].to_csv("c.csv", index=False)
+    files = ["a.csv", "b.csv", "c.csv"]
+    data = load_views(files, missing="keep")
+    assert data.ids == IDS
+    assert [np.isnan(view[:, 0]).tolist() for view in data.views] == [
+        [i not in rows for i in range(6)] for rows in ((0, 1, 2), (2, 3, 4), (4, 5))
+    ]
+    for missing in ("fail", "drop"):
+        with pytest.raises(ValueError, match=r"^no id is in every file: a\.csv has s0, s1, s2; b"):
+            load_views(files, missing=missing)
+    frame(third).iloc[5:].to_csv("c.csv", index=False)  # nothing links it to the others
+    with pytest.raises(
+        ValueError, match=r"^the files do not share ids: .*; c\.csv has s5: check --id, or --drop"
+    ):
+        load_views(files, missing="keep")
 
 
 def test_rows_without_any_value_lack_the_view():

@@ -289,14 +289,65 @@ def test_predict_standardises_as_the_fit_did():
 def test_predict_names_what_is_wrong():
     data = planted(60)
     model = AnchorGRMSC(3, n_anchors=20, random_state=0).fit(data.views)
-    with pytest.raises(ValueError, match=r"fitted on views of \[20, 30\] features.* of \[30, 20\]"):
+    with pytest.raises(ValueError, match=r"predict: view 0 has 30 features, .* fitted on 20"):
         model.predict(data.views[::-1])
+    with pytest.raises(ValueError, match=r"predict: got 1 views, but the model was fitted on 2"):
+        model.predict(data.views[:1])
     with pytest.raises(ValueError, match=r"^The views differ in length"):
         model.predict([data.views[0], data.views[1][:5]])
     bad = [X.copy() for X in data.views]
     bad[1][17, 3] = np.nan
-    with pytest.raises(ValueError, match=r"^view 1 contains NaN in 1 of 60 samples \(row 17\)"):
+    with pytest.raises(ValueError, match=r"^view 1 contains NaN: .*\(1 of 60 samples: row 17\)"):
         model.predict(bad)
+    for part in bad:
+        part[17] = 0
+    match = r"^1 of 60 samples are all zeros in every view \(row 17\): drop them"
+    with pytest.raises(ValueError, match=match):
+        model.predict(bad)
+
+
+def test_predict_names_what_is_wrong_in_files(tmp_path):
+    data = planted(60)
+    model = AnchorGRMSC(3, n_anchors=20, random_state=0).fit(data.views)
+    paths = [tmp_path / "a.npy", tmp_path / "b.npy"]
+    bad = [X.copy() for X in data.views]
+    bad[1][17, 3] = np.nan
+    for path, X in zip(paths, bad, strict=True):
+        np.save(path, X)
+    with pytest.raises(ValueError, match=r"^view 1 contains NaN in 1 of 60 samples \(row 17\)"):
+        model.predict(paths)
+    match = r"predict: the views have \[30, 20\] features, but .* fitted on \[20, 30\]"
+    with pytest.raises(ValueError, match=match):
+        model.predict(paths[::-1])
+    for path, X in zip(paths, bad, strict=True):
+        X[17] = 0
+        np.save(path, X)
+    with pytest.raises(
+        ValueError, match=r"^1 of 60 samples are all zeros in every view \(row 17\)"
+    ):
+        model.predict(paths)
+
+
+@pytest.mark.parametrize("kind", ["memory", "files"])
+@pytest.mark.parametrize("fitted_on", ["memory", "files"])
+def test_predict_matches_views_by_name(tmp_path, fitted_on, kind):
+    data = planted(150, n_features=20)  # so that the sizes do not tell
+    memory = dict(zip("ab", data.views, strict=True))
+    files = {name: tmp_path / f"{name}.npy" for name in "ab"}
+    for name, X in memory.items():
+        np.save(files[name], X)
+    given = {"memory": memory, "files": files}
+    model = AnchorGRMSC(3, n_anchors=20, random_state=0).fit(given[fitted_on])
+    X = given[kind]
+    wanted = model.predict(X)
+    assert_array_equal(model.predict({"b": X["b"], "a": X["a"]}), wanted)
+    assert_array_equal(model.predict([X["a"], X["b"]]), wanted)
+    assert np.any(model.predict([X["b"], X["a"]]) != wanted)
+    match = r"predict got the views 'a', 'c', but the model was fitted on 'a', 'b': give views of"
+    with pytest.raises(ValueError, match=match):
+        model.predict({"a": X["a"], "c": X["b"]})
+    with pytest.raises(ValueError, match=r"AnchorGRMSC\.predict"):
+        model.predict({"a": X["a"]})
 
 
 # ---- files and lazy arrays -----------------------------------------------------------------------

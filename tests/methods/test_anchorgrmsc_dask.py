@@ -5,6 +5,7 @@ import pickle
 import signal
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
@@ -52,6 +53,15 @@ def test_same_labels_as_in_memory(client, data, wanted):
     assert model.n_iter_ == wanted.n_iter_
     assert not hasattr(model, "representation_")  # it stays on the workers and is freed
     assert_array_equal(model.predict(data.views), wanted.predict(data.views))
+
+
+def test_a_file_beside_dask_arrays(client, data, wanted, tmp_path):
+    columns = [f"x{i}" for i in range(30)]
+    shuffled = pd.Index(np.random.default_rng(0).permutation(2400))  # is stored, but no feature
+    table = pd.DataFrame(data.views[1], columns=columns, index=shuffled)
+    table.to_parquet(tmp_path / "x.parquet", row_group_size=512)
+    model = AnchorGRMSC(4, **KEPT).fit([lazy(data.views)[0], tmp_path / "x.parquet"])
+    assert_array_equal(model.labels_, wanted.labels_)
 
 
 def test_a_killed_worker_does_not_change_the_labels(client, data, wanted):

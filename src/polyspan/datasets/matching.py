@@ -1,11 +1,13 @@
 """Several files, one set of samples: views matched by an id column, or by order.
 
 The id column of a table is the one that ``id`` names; without it the first column, if its name
-says so (id, sample, patient_id, name, ...) or if it holds words that are all different; or the
-index that pandas wrote. AnnData and MuData have their obs_names. If every view has ids the samples
-are matched by them, otherwise by order, which needs the same number of rows.
+says so (id, sample, patient_id, name, ...) or if it holds words that are all different; or another
+column whose name says so, if its values are all different; or the index that pandas wrote. AnnData
+and MuData have their obs_names. If every view has ids the samples are matched by them, otherwise by
+order, which needs the same number of rows.
 """
 
+import re
 import shlex
 import warnings
 from collections.abc import Sequence
@@ -15,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
 from polyspan.datasets.files import (
     LABEL_NAMES,
@@ -30,7 +33,7 @@ from polyspan.datasets.files import (
 from polyspan.datasets.optional import require
 
 BIO = (".h5ad", ".h5mu")
-ROW_NUMBERS = ("", "index")  # names of a first column that may just count the rows
+ROW_NUMBERS = re.compile(r"|index|Unnamed: \d+(\.\d+)*")  # columns that may just count the rows
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -115,10 +118,11 @@ def load_views(
     Notes
     -----
     The id column of a table is its first one if it is called id, sample, sample_id, subject,
-    patient, cell, barcode, name, ... or if it holds words that are all different; or the index that
-    pandas wrote, unless that only counts the rows. In .npz it is a vector of such a name. AnnData
-    and MuData have obs_names. If every view has ids they match the samples; otherwise their order
-    does.
+    patient, cell, barcode, name, ... or if it holds words that are all different. Otherwise it is
+    a column anywhere that is called so, or ``..._id`` in all tables, if its values are all
+    different, words or whole numbers; or else the index that pandas wrote, unless that only counts
+    the rows. Row numbers are never a feature. In .npz it is a vector of such a name. AnnData and
+    MuData have obs_names. If every view has ids they match the samples; otherwise their order does.
 
     Examples
     --------
@@ -139,13 +143,24 @@ def load_views(
     wanted = [id] if isinstance(id, str) else list(id)
     notes: list[str] = []
     files = check_paths([Path(path) for path in paths])
-    parts = [part for path in files for part in _read(path, wanted, drop, header, notes)]
+    tables = {
+        path: _read_table(path, drop, header, notes)
+        for path in files
+        if check_file(path, BIO) in TABLES
+    }
+    chosen = _id_columns(tables, wanted)
+    parts = []
+    for path in files:
+        if path in tables:
+            parts.append(_from_table(path, tables[path], chosen[path], bool(wanted), notes))
+        else:
+            parts += _read(path, wanted, notes)
     if absent := [name for name in drop if not any(name in part.dropped for part in parts)]:
         raise ValueError(f"no table has a column {quoted(absent)} to drop")
     names = _view_names(parts)
-    parts = _without_row_numbers(parts)
+    parts = parts if wanted else _without_row_numbers(parts)
     if all(part.ids is not None for part in parts):
-        samples, places, matched_by = *_by_id(parts, names), "id"
+        samples, places, matched_by = *_by_id(parts, names, missing == "keep"), "id"
     else:
         samples, places, matched_by = *_by_order(parts, names, notes), "order"
     lacking = {
@@ -199,6 +214,14 @@ class _Part(NamedTuple):
     dropped: Sequence[str] = ()
 
 
+class _Table(NamedTuple):
+    """A table as it is in its file, without the columns to drop."""
+
+    columns: dict[str, Sequence[Any]]
+    dropped: list[str]
+    nameless: bool  # the file has no names of columns
+
+
 # --- Reading. ---
 
 
@@ -218,12 +241,8 @@ def check_paths(paths: list[Path]) -> list[Path]:
     return paths
 
 
-def _read(
-    path: Path, wanted: list[str], drop: Sequence[str], header: bool | None, notes: list[str]
-) -> list[_Part]:
+def _read(path: Path, wanted: list[str], notes: list[str]) -> list[_Part]:
     ending = check_file(path, BIO)
-    if ending in TABLES:
-        return [_read_table(path, wanted, drop, header, notes)]
     if ending in BIO:
         return _read_bio(path, ending, wanted)
     data = load_file(path)
@@ -284,46 +303,143 @@ def _read_bio(path: Path, ending: str, wanted: list[str]) -> list[_Part]:
     return parts
 
 
-def _read_table(
-    path: Path, wanted: list[str], drop: Sequence[str], header: bool | None, notes: list[str]
-) -> _Part:
+def _read_table(path: Path, drop: Sequence[str], header: bool | None, notes: list[str]) -> _Table:
     columns = read_file(path, header)
     nameless = list(columns) == [f"column{j}" for j in range(1, len(columns) + 1)]
     if header is None:
         _note_first_row(path, list(columns), nameless, notes)
     dropped = [name for name in drop if name in columns]
     columns = {name: column for name, column in columns.items() if name not in dropped}
-    id_name = _id_column(path, columns, wanted)
+    return _Table(columns, dropped, nameless)
+
+
+def _from_table(
+    path: Path, table: _Table, id_name: str | None, asked: bool, notes: list[str]
+) -> _Part:
+    columns = table.columns
     ids = None if id_name is None else _as_ids(columns[id_name])
-    features = {name: column for name, column in columns.items() if name != id_name}
+    features = {
+        name: column
+        for name, column in columns.items()
+        if name != id_name and not _numbers_rows(name, column)
+    }
     if ids == [] or (features and len(next(iter(features.values()))) == 0):
         raise ValueError(f"{path} holds no samples")
     if not features:
         raise ValueError(f"{path} has no columns besides {quoted(columns)}: it holds no features")
     numbers = {name: as_numbers(column) for name, column in features.items()}
     if words := [name for name, column in numbers.items() if column is None]:
-        raise ValueError(_text_error(path, features, words, next(iter(columns))))
+        raise ValueError(_text_error(path, features, words, next(iter(columns)), asked))
     matrix = np.column_stack([column for column in numbers.values() if column is not None])
     _note_columns(path, matrix, list(features), ids, notes)
-    id_name = "id" if nameless else id_name or ""
-    return _Part(str(path), "", matrix, ids, id_name, list(features), dropped)
+    id_name = "id" if table.nameless else id_name or ""
+    return _Part(str(path), "", matrix, ids, id_name, list(features), table.dropped)
 
 
-def _id_column(path: Path, columns: dict[str, Sequence[Any]], wanted: list[str]) -> str | None:
+def _id_columns(tables: dict[Path, _Table], wanted: list[str]) -> dict[Path, str | None]:
+    """The id column of every table, None where there is none; see the notes of `load_views`."""
     if wanted:
-        for name in wanted:
-            if name in columns:
-                return name
-        raise ValueError(
-            f"{path} has no column {quoted(wanted)} for --id; it has {quoted(columns)}"
-        )
-    first = next(iter(columns), None)
+        return {path: _wanted_column(path, table, wanted) for path, table in tables.items()}
+    first = {path: _first_column(table) for path, table in tables.items()}
+    if None not in first.values() and len(set(first.values())) == 1:
+        return first
+    if (shared := _shared_column(list(tables.values()))) is not None:
+        return dict.fromkeys(tables, shared)
+    named = {
+        path: _named_column(table) if first[path] is None else first[path]
+        for path, table in tables.items()
+    }
+    rows = {path: _row_numbers(table) for path, table in tables.items()}
+    if None in named.values() and None not in rows.values():
+        # Not all have ids, but all have the row numbers of a table from which they may be taken.
+        numbers = [_as_ids(tables[path].columns[name or ""]) for path, name in rows.items()]
+        if not all(_counts(ids, in_order=True) for ids in numbers):
+            return rows
+    return {path: rows[path] if named[path] is None else named[path] for path in tables}
+
+
+def _wanted_column(path: Path, table: _Table, wanted: list[str]) -> str:
+    for name in wanted:
+        if name in table.columns:
+            return name
+    raise ValueError(
+        f"{path} has no column {quoted(wanted)} for --id; it has {quoted(table.columns)}"
+    )
+
+
+def _first_column(table: _Table) -> str | None:
+    """The first column if its name says that it holds ids, or its words."""
+    first = next(iter(table.columns), None)
     if first is None:
         return None
-    if first in ROW_NUMBERS or is_id_name(first):
+    if is_id_name(first) and not ROW_NUMBERS.fullmatch(first):
         return first
-    words = _as_ids(columns[first])
-    return first if as_numbers(columns[first]) is None and len(set(words)) == len(words) else None
+    words = as_numbers(table.columns[first]) is None
+    return first if words and _all_different(table.columns[first]) else None
+
+
+def _shared_column(tables: list[_Table]) -> str | None:
+    """A column that all tables have, whose name says that it holds ids and whose values may be."""
+    if not tables:
+        return None
+    names = [
+        name
+        for name in tables[0].columns
+        if all(name in table.columns for table in tables) and not ROW_NUMBERS.fullmatch(name)
+    ]
+    known = sorted(filter(_is_like_id, names), key=is_id_name, reverse=True)
+    for name in known:
+        if all(_may_be_ids(table.columns[name]) for table in tables):
+            return name
+    return None
+
+
+def _named_column(table: _Table) -> str | None:
+    """A column of this table alone whose name says that it holds ids and whose values may be."""
+    for name, column in table.columns.items():
+        if is_id_name(name) and not ROW_NUMBERS.fullmatch(name) and _may_be_ids(column):
+            return name
+    return None
+
+
+def _row_numbers(table: _Table) -> str | None:
+    """The first column, if by its name it is the index that pandas wrote."""
+    first = next(iter(table.columns), None)
+    return first if first is not None and ROW_NUMBERS.fullmatch(first) else None
+
+
+def _is_like_id(name: str) -> bool:
+    return is_id_name(name) or name.lower().endswith("_id")
+
+
+def _all_different(column: Sequence[Any]) -> bool:
+    words = _as_ids(column)
+    return len(set(words)) == len(words)
+
+
+def _may_be_ids(column: Sequence[Any]) -> bool:
+    """Whether a column holds words or whole numbers that are all there and all different."""
+    numbers = as_numbers(column)
+    if numbers is None:
+        return _all_different(column) and not any(is_missing(value) for value in column)
+    return _whole(numbers) and len(np.unique(numbers)) == len(numbers)
+
+
+def _whole(numbers: Any) -> bool:
+    return bool(np.all(np.isfinite(numbers)) and np.all(numbers == np.floor(numbers)))
+
+
+def _numbers_rows(name: str, column: Sequence[Any]) -> bool:
+    """Whether a column is the index of pandas, perhaps of rows that were chosen or shuffled."""
+    if not ROW_NUMBERS.fullmatch(name) or as_numbers(column) is None:
+        return False
+    return _counts(_as_ids(column)) if name == "index" else _may_be_ids(column)
+
+
+def _counts(ids: list[str], in_order: bool = False) -> bool:
+    """Whether ids are the numbers from 0 or from 1 on, in any order or in theirs."""
+    found = [list(map(str, range(k, len(ids) + k))) for k in (0, 1)]
+    return ids in found if in_order else set(ids) in map(set, found)
 
 
 def _as_ids(values: Sequence[Any]) -> list[str]:
@@ -342,7 +458,7 @@ def _as_ids(values: Sequence[Any]) -> list[str]:
 
 
 def _text_error(
-    path: Path, features: dict[str, Sequence[Any]], words: list[str], first: str
+    path: Path, features: dict[str, Sequence[Any]], words: list[str], first: str, asked: bool
 ) -> str:
     name = words[0]
     found = list(dict.fromkeys(str(v) for v in features[name] if as_numbers([v]) is None))
@@ -362,8 +478,11 @@ def _text_error(
     if len(words) > 1:
         advice = f"{told}: leave them out with {flags}, or encode them as numbers"
     ids = _as_ids(features[name])
-    if name == first and len(set(ids)) > len(ids) / 2:
+    if name == first and len(ids) > len(set(ids)) > len(ids) / 2:
         advice += f"; as ids they would have to be all different, but {_twice(ids)}"
+    different = [word for word in words if not asked and _may_be_ids(features[word])]
+    if different:
+        advice += f"; if {different[0]!r} is the id, say --id {shlex.quote(different[0])}"
     return advice
 
 
@@ -387,9 +506,15 @@ def _note_columns(
                 f"{path}: column {name!r} is used like any other; if it holds known classes, leave "
                 f"it out: --drop {shlex.quote(name)}"
             )
-    column = matrix[:, 0]
-    whole = np.all(column == np.floor(column))  # False where NaN
-    if ids is None and len(names) > 1 and whole and len(np.unique(column)) == len(column) > 2:
+    told = [j for j, name in enumerate(names) if _is_like_id(name) and _whole(matrix[:, j])]
+    for name in (names[j] for j in told):
+        notes.append(
+            f"{path}: column {name!r} is used as a feature; if it is the id, say --id "
+            f"{shlex.quote(name)}, otherwise leave it out: --drop {shlex.quote(name)}"
+        )
+    if 0 in told or ids is not None or len(names) == 1:
+        return
+    if len(matrix) > 2 and _may_be_ids(matrix[:, 0]):
         notes.append(
             f"{path}: the first column, {names[0]!r}, holds a different whole number in every row "
             f"and is used as a feature; if it is the id, say --id {shlex.quote(names[0])}"
@@ -416,18 +541,31 @@ def _view_names(parts: list[_Part]) -> list[str]:
 def _without_row_numbers(parts: list[_Part]) -> list[_Part]:
     """Forget the ids that only count the rows, unless all ids are of that kind and some do not."""
 
-    def counts(part: _Part) -> bool:
-        n = part.matrix.shape[0]
-        starts = (map(str, range(k, n + k)) for k in (0, 1))
-        return part.id_name in ROW_NUMBERS and any(part.ids == list(start) for start in starts)
+    def counts(part: _Part, in_order: bool = False) -> bool:
+        if part.ids is None or not ROW_NUMBERS.fullmatch(part.id_name):
+            return False
+        return _counts(part.ids, in_order)
 
-    alike = all(part.ids is not None and part.id_name in ROW_NUMBERS for part in parts)
-    if alike and not all(counts(part) for part in parts):
+    alike = all(part.ids is not None and ROW_NUMBERS.fullmatch(part.id_name) for part in parts)
+    if alike and not all(counts(part, in_order=True) for part in parts):
         return parts
-    return [part._replace(ids=None, id_name="") if counts(part) else part for part in parts]
+    named = [part for part in parts if part.ids is not None and not counts(part)]
+    shuffled = [part for part in parts if counts(part) and not counts(part, in_order=True)]
+    if named and shuffled:
+        one, other = shuffled[0], named[0]
+        raise ValueError(
+            f"{one.file} has no ids but row numbers in another order "
+            f"({', '.join((one.ids or [])[:3])}, ...), which cannot be matched to the ids of "
+            f"{other.file} ({other.id_name!r}): write the ids into a column of {one.file}, or say "
+            f"with --id by which columns to match (--id '' is one without a name)"
+        )
+    return [
+        part._replace(ids=None, id_name="") if counts(part, in_order=True) else part
+        for part in parts
+    ]
 
 
-def _by_id(parts: list[_Part], names: list[str]) -> tuple[list[str], list[Any]]:
+def _by_id(parts: list[_Part], names: list[str], keep: bool) -> tuple[list[str], list[Any]]:
     for part, name in zip(parts, names, strict=True):
         ids = part.ids or []
         if empty := [i for i, one in enumerate(ids, start=1) if not one]:
@@ -444,22 +582,25 @@ def _by_id(parts: list[_Part], names: list[str]) -> tuple[list[str], list[Any]]:
     places = []
     for part in parts:
         row = {one: i for i, one in enumerate(part.ids or [])}
-        empty_rows = _rows_without_values(part.matrix)
-        rows = np.array([row.get(one, -1) for one in samples])
-        rows[(rows >= 0) & empty_rows[rows]] = -1
-        places.append(rows)
-    shared = set.intersection(*(set(part.ids or []) for part in parts))
-    if not shared:
+        places.append(np.array([row.get(one, -1) for one in samples]))
+    there = np.array(places) >= 0
+    # To keep samples that lack views it is enough that chains of shared samples link all views.
+    both = there.astype(float) @ there.T
+    linked = connected_components(both, directed=False)[0] == 1 if keep else there.all(0).any()
+    if not linked:
         heads = [
             f"{part.file} has {', '.join((part.ids or [])[:3])}"
             for part in {part.file: part for part in parts}.values()
         ]
         columns = set.intersection(*(set(part.columns) for part in parts))
         turned = "; the tables share column names: if those are the samples, turn the tables"
+        what = "the files do not share ids" if keep else "no id is in every file"
         raise ValueError(
-            f"no id is in every file: {'; '.join(heads)}: check --id, or --drop the id columns to "
+            f"{what}: {'; '.join(heads)}: check --id, or --drop the id columns to "
             f"match by order{turned * (len(columns) > 1)}"
         )
+    for part, rows in zip(parts, places, strict=True):
+        rows[(rows >= 0) & _rows_without_values(part.matrix)[rows]] = -1
     return samples, places
 
 

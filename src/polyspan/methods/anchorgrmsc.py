@@ -18,14 +18,14 @@ this is GRMSC (``orientation="samples"``), and so are all iterates of its augmen
 `polyspan.anchorgraphs` makes L, `polyspan.anchors` the anchors and the clusters.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from polyspan import views as in_memory
 from polyspan.anchorgraphs import sample_laplacian
@@ -48,7 +48,6 @@ from polyspan.chunks import (
     active_client,
     bounds,
     check_content,
-    check_finite,
     dask_chunks,
     inspect,
     is_large,
@@ -274,7 +273,7 @@ class AnchorGRMSC(MultiViewClusterer):
         with Threads(self.n_jobs) if client is None else Cluster(client) as workers:
             chunks, spans, scaling = self._chunks(workers, views, names, is_large(X))
             self._fit(workers, chunks, spans, m)
-        self.scaling_, self.dims_ = scaling, [int(view.shape[1]) for view in views]
+        self.scaling_ = scaling
         return self
 
     def _fit(self, workers: Any, chunks: list[Any], spans: list[Any], m: int) -> None:
@@ -332,7 +331,8 @@ class AnchorGRMSC(MultiViewClusterer):
         Parameters
         ----------
         X : list, tuple or dict of views, or one view
-            New samples, in the form and with the features of those that were fitted.
+            New samples, in the form and with the features of those that were fitted; views in a
+            dictionary are matched by name.
 
         Returns
         -------
@@ -340,7 +340,7 @@ class AnchorGRMSC(MultiViewClusterer):
             Cluster of every new sample.
         """
         check_is_fitted(self)
-        views, names = self._new_views(X)
+        views, names = self._open_new(X) if is_large(X) else self._check_new(X)
         frame = Frame(*self.frame_)
         n, dtype = int(views[0].shape[0]), frame.A.dtype
         fixed = {"frame": frame, "root": self.root_, "lam1": self.lam1}
@@ -349,33 +349,30 @@ class AnchorGRMSC(MultiViewClusterer):
                 Rows(views, a, b, self.scale, self.scaling_, dtype)
                 for a, b in bounds(n, self.chunk_size)
             ]
-            check_finite(workers.map(inspect, parts, [part.start for part in parts]), names)
+            if is_large(X):
+                contents = workers.map(inspect, parts, [part.start for part in parts])
+                check_content(contents, names, new=True)
             Zs = workers.map(represent, parts, **fixed)
             Ys = workers.map(embed, Zs, graph=Bipartite(*self.bipartite_))
             return np.concatenate(workers.map(nearest_center, Ys, centers=self.centers_))
 
-    def _new_views(self, X: Any) -> tuple[list[Any], list[str]]:
-        """Check the form of new samples: as many views and features as in the fit."""
-        several = None if is_large(X) else in_memory._as_several(X)
-        if is_large(X):
-            views, names = open_views(X)
-        elif several is not None:
-            names = list(several)
-            views = [in_memory._check_one(x, f"view {k}", None) for k, x in several.items()]
-        else:
-            kept: dict[str, Any] = {"accept_sparse": "csr", "ensure_all_finite": False}
-            whole = validate_data(self, X, reset=False, **kept)
-            views = [whole] if self.views is None else in_memory._cut(whole, self.views)
-            names = [str(k) for k in range(len(views))]
+    def _open_new(self, X: Any) -> tuple[list[Any], list[str]]:
+        """Check the form of new samples that are read in chunks, as `_check_new` does in memory."""
+        views, names = open_views(X)
+        if isinstance(X, Mapping) and self._named():
+            if set(names) != set(self.view_names_):
+                raise ValueError(
+                    f"AnchorGRMSC.predict got the views {', '.join(names)}, but the model was "
+                    f"fitted on {', '.join(self.view_names_)}: give views of the same names."
+                )
+            views = [views[names.index(known)] for known in self.view_names_]
         dims = [int(view.shape[1]) for view in views]
-        if dims != self.dims_:
+        if dims != self.view_widths_:
             raise ValueError(
-                f"AnchorGRMSC was fitted on views of {self.dims_} features, X has views of {dims}: "
-                "give the same views in the same order."
+                f"AnchorGRMSC.predict: the views have {dims} features, but the model was fitted on "
+                f"{self.view_widths_}: give the same views as to fit."
             )
-        if len({int(view.shape[0]) for view in views}) > 1:
-            raise ValueError("The views differ in length: every view needs the same samples.")
-        return views, names
+        return views, self.view_names_
 
     def _open(self, X: Any) -> tuple[list[Any], list[str]]:
         """Check parameters and sizes of views that are read in chunks."""
@@ -392,6 +389,7 @@ class AnchorGRMSC(MultiViewClusterer):
         self._check_counts(int(views[0].shape[0]))
         self.n_features_in_ = sum(int(view.shape[1]) for view in views)
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+        self.view_names_, self.view_widths_ = names, [int(view.shape[1]) for view in views]
         return views, names
 
     def _count_anchors(self, n: int) -> int:
