@@ -1,6 +1,7 @@
 """The command fit: files in, labels and settings out, all of it or nothing."""
 
 import csv
+import html
 import json
 import re
 import shlex
@@ -17,6 +18,7 @@ from scipy import sparse
 from polyspan import GRMSC, METHODS, ConcatSpectral, __version__, fitting, writing
 from polyspan.cli import main
 from polyspan.datasets import load_dataset, make_subspaces
+from polyspan.selection import count_clusters, select
 
 DATA = make_subspaces(60, 3, n_views=2, n_features=[12, 8], noise=0.1, random_state=0)
 IDS = [f"s{i:02d}" for i in range(60)]
@@ -227,14 +229,39 @@ def test_repeat_says_what_changed(capsys):
     assert "there is no file rna.csv, which labels.json names" in capsys.readouterr().err
 
 
+def test_the_command_that_is_printed_repeats_the_run(folder, capsys):
+    assert main(["fit", *FILES, *GRMSC3, "--out", "my labels.csv", "--report", "report.html"]) == 0
+    printed = re.search(r"`(polyspan fit .*?)` repeats this run", capsys.readouterr().out)[1]
+    shown = re.findall(r'id="code-repeat">(.*?)</code>', Path("report.html").read_text("utf-8"))
+    assert [html.unescape(words) for words in shown] == [printed]
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    for name in ("my labels-again.csv", "my labels-again-2.csv"):  # as often as it is pasted
+        assert main(shlex.split(printed)[1:]) == 0
+        assert "every label is as it was" in capsys.readouterr().out
+        assert Path(name).read_bytes() == before["my labels.csv"]
+        assert Path(name).with_suffix(".json").is_file()
+    assert {name: Path(name).read_bytes() for name in before} == before
+    assert len(names(folder)) == len(before) + 4
+
+
 def test_repeat_does_not_overwrite(capsys):
     assert main(["fit", *FILES, *GRMSC3]) == 0
     before = Path("labels.csv").read_bytes()
     capsys.readouterr()
-    assert main(["fit", "--repeat", "labels.json"]) == 2
+    assert main(["fit", "--repeat", "labels.json", "--out", "labels.csv"]) == 2
     assert "labels.csv exists: say --force to replace it" in capsys.readouterr().err
     assert main(["fit", "--repeat", "labels.json", "--force"]) == 0
     assert Path("labels.csv").read_bytes() == before
+
+
+def test_repeat_of_settings_without_budget_and_device(capsys):
+    assert main(["fit", *FILES, *GRMSC3]) == 0
+    settings = json.loads(Path("labels.json").read_text())
+    for name in ("budget", "device"):  # as earlier versions wrote it
+        del settings["asked"][name]
+    Path("labels.json").write_text(json.dumps(settings))
+    assert main(["fit", "--repeat", "labels.json"]) == 0
+    assert "every label is as it was" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -268,6 +295,14 @@ def test_repeat_of_something_else(no_work, capsys, text):
         ([*FILES, "--method", "grmsc", "--clusters", "61"], "--clusters 61: there are 60 samples"),
         ([*FILES, "--method", "lrr", "--clusters", "3"], "LRR takes one view; got 2"),
         ([*FILES, *GRMSC3, "--seed", "-1"], "--seed must be from 0 to 2**32 - 1, got -1"),
+        ([*FILES, *GRMSC3, "--budget", "9"], "--budget is for the choice without labels, and --me"),
+        ([*FILES, "--budget", "-1"], "--budget must be a finite number >= 0, got -1.0"),
+        ([*FILES, "--budget", "nan"], "--budget must be a finite number >= 0, got nan"),
+        ([*FILES, "--missing", "keep"], "--missing keep needs --method and --clusters"),
+        (
+            [*FILES, "--method", "grmsc", "--missing", "keep"],
+            "say --method grmsc --clusters N, or --missing drop",
+        ),
         ([*FILES, *GRMSC3, "--drop", "y"], "no table has a column 'y' to drop"),
         ([*FILES, *GRMSC3, "--id", "y"], "rna.csv has no column 'y' for --id"),
         ([*FILES, *GRMSC3, "--out", "labels.txt"], "labels.txt: labels are written as .csv or"),
@@ -307,7 +342,10 @@ def test_refused_before_any_work(folder, no_work, capsys, arguments, words):
         ([*FILES, "--clusters", "0"], "must be a whole number or auto, got '0'"),
         ([*FILES, "--missing", "dorp"], "no choice of --missing is called 'dorp', did you mean 'd"),
         ([*FILES, "--wrong"], "unrecognized arguments: --wrong"),
+        ([*FILES, "--budget", "long"], "argument --budget: invalid float value: 'long'"),
         (["--repeat", "a.json", "--method", "lrr"], "leave --method out"),
+        (["--repeat", "a.json", "--budget", "9"], "leave --budget out"),
+        (["--repeat", "a.json", "--device", "cuda"], "leave --device out"),
         (["--repeat", "a.json", *FILES], "takes everything from a.json: leave files out"),
     ],
 )
@@ -492,10 +530,7 @@ def test_the_tutorial_shows_what_is_printed(folder, capsys):
 
 
 def test_choice_without_labels(capsys):
-    pytest.importorskip("polyspan.selection", reason="the choice without labels is not here yet")
-    from polyspan.selection import select
-
-    assert main(["fit", *FILES, "--clusters", "3"]) == 0
+    assert main(["fit", *FILES, "--clusters", "3", "--report", "report.html"]) == 0
     found = select(DATA.views, 3, random_state=0)
     rows = read_labels()
     assert rows[0] == ["sample", "cluster", "certainty"]
@@ -503,14 +538,78 @@ def test_choice_without_labels(capsys):
     settings = json.loads(Path("labels.json").read_text())
     assert len(settings["selection"]) == len(found.table)
     assert settings["asked"]["method"] is None
+    used = sum(row["weight"] > 0 for row in found.table)
+    assert 1 < used < len(found.table)
+    told = " ".join(capsys.readouterr().out.split())
+    assert (
+        f"s: consensus of {used} settings, chosen without labels from {len(found.table)} that ran "
+        f"nearest to the consensus: {type(found.best_estimator).__name__}("
+    ) in told
+    page = html.unescape(Path("report.html").read_text("utf-8"))
+    assert f"put into 3 clusters by the <strong>consensus of {used} settings</strong>" in page
+    assert "labels = select(views, 3, random_state=0).labels" in page
+    assert "fit_predict" not in page
+    assert "Certainty is the share of the settings in the consensus" in page
     assert main(["fit", "--repeat", "labels.json", "--out", "again.csv"]) == 0
     assert "every label is as it was" in capsys.readouterr().out
 
 
-def test_number_of_clusters_from_the_data(capsys):
-    pytest.importorskip("polyspan.selection", reason="the choice without labels is not here yet")
-    from polyspan.selection import count_clusters
+def test_budget_of_the_choice(capsys):
+    assert main(["fit", *FILES, "--clusters", "3", "--budget", "0"]) == 0
+    assert (
+        "consensus of 1 setting, chosen without labels from 1 that ran" in capsys.readouterr().out
+    )
+    settings = json.loads(Path("labels.json").read_text())
+    statuses = [row["status"] for row in settings["selection"]]
+    assert statuses == ["ok"] + ["not run"] * (len(statuses) - 1)
+    assert settings["asked"]["budget"] == 0
+    assert main(["fit", "--repeat", "labels.json"]) == 0
+    again = json.loads(Path("labels-again.json").read_text())
+    assert again["asked"] == settings["asked"]
+    assert "every label is as it was" in capsys.readouterr().out
 
+
+def test_device_of_one_method_and_of_the_choice(monkeypatch, capsys):
+    pytest.importorskip("torch")
+    seen = []
+    really = GRMSC._solve
+
+    def solve(self, views, Xs):
+        seen.append(self.device)
+        return really(self, views, Xs)
+
+    monkeypatch.setattr(GRMSC, "_solve", solve)
+    assert main(["fit", *FILES, *GRMSC3, "--device", "cpu"]) == 0
+    assert seen == ["cpu"]
+    assert json.loads(Path("labels.json").read_text())["asked"]["device"] == "cpu"
+    assert main(["fit", "--repeat", "labels.json"]) == 0
+    assert seen == ["cpu", "cpu"]
+    assert main(["fit", *FILES, "--method", "amgl", "--device", "cpu", "--out", "a.csv"]) == 0
+    assert len(seen) > 2  # AMGL has no device, the count of its clusters has
+    assert main(["fit", *FILES, "--budget", "0", "--device", "cpu", "--out", "c.csv"]) == 0
+    assert set(seen) == {"cpu"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([*GRMSC3, "--device", "cuda:99"], "--device: device='cuda:99' is not available here"),
+        (["--device", "cuda:99"], "--device: device='cuda:99' is not available here"),
+        ([*GRMSC3, "--device", "cpu", "--set", "device=cpu"], "are the same: leave one out"),
+        (
+            ["--method", "concatkmeans", "--clusters", "3", "--device", "cpu"],
+            "--device: ConcatKMeans has no device, leave it out",
+        ),
+    ],
+)
+def test_wrong_devices(no_work, capsys, folder, arguments, words):
+    pytest.importorskip("torch")
+    assert main(["fit", *FILES, *arguments]) == 2
+    assert words in capsys.readouterr().err
+    assert names(folder) == ["protein.csv", "rna.csv"]
+
+
+def test_number_of_clusters_from_the_data(capsys):
     assert main(["fit", *FILES, "--method", "grmsc", "--report", "report.html"]) == 0
     count, evidence = count_clusters(DATA.views, random_state=0)
     assert len(set(column(read_labels()))) == count

@@ -1,10 +1,13 @@
+import importlib.util
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.metrics import normalized_mutual_info_score
 
-from polyspan import GRMSC, LRR, ConcatSpectral
+from polyspan import GRMSC, LMVSC, LRR, ConcatSpectral
 from polyspan.datasets import load_dataset, make_subspaces
 from polyspan.metrics import clustering_scores
 from polyspan.selection import (
@@ -152,6 +155,7 @@ def test_input_is_not_changed(planted):
         ({"budget": -1}, "budget must be a finite number >= 0; got -1"),
         ({"random_state": "x"}, "random_state must be"),
         ({"progress": 3}, "progress must be a function"),
+        ({"device": 3}, "select: device must be None or a name such as 'cuda'; got 3"),
     ],
 )
 def test_bad_arguments(planted, changed, message):
@@ -162,6 +166,24 @@ def test_bad_arguments(planted, changed, message):
 def test_bad_views_are_named():
     with pytest.raises(ValueError, match="view 1 contains NaN"):
         select([np.eye(4), np.full((4, 2), np.nan)], 2)
+
+
+def test_missing_views_are_refused_in_words(planted):
+    views = {"rna": planted.views[0], "protein": planted.views[1].copy()}
+    views["protein"][3] = np.nan
+    for call in (lambda: select(views, 3), lambda: count_clusters(views)):
+        with pytest.raises(ValueError, match=r"view 'protein' contains NaN.* needs every view of"):
+            call()
+    views["protein"][4, 0] = np.nan  # a single value is a gap in the data, not a missing view
+    with pytest.raises(ValueError, match="drop or impute these values before clustering"):
+        select(views, 3)
+
+
+def test_selection_says_how_it_was_asked(planted):
+    found = select(planted.views, 3, grid=SMALL[:1], random_state=0, progress=lambda *args: None)
+    assert found.asked == {"n_clusters": 3, "grid": SMALL[:1], "random_state": 0}
+    other = select(planted.views, 3, estimator=LMVSC, budget=1e6)
+    assert other.asked == {"n_clusters": 3, "estimator": LMVSC, "budget": 1e6}
 
 
 def test_pairwise_nmi_is_that_of_scikit_learn():
@@ -257,6 +279,68 @@ def test_auto_and_the_grid_share_solutions(planted, monkeypatch):
     assert {row["status"] for row in found.table} == {"ok"}
 
 
+def test_the_device_reaches_every_solve(planted, monkeypatch):
+    pytest.importorskip("torch")
+    solved = []
+    plain = GRMSC._solve
+
+    def solve(self, views, Xs):
+        solved.append((self.device, type(Xs[0]).__module__))
+        return plain(self, views, Xs)
+
+    monkeypatch.setattr(GRMSC, "_solve", solve)
+    count, _ = count_clusters(planted.views, random_state=0, device="cpu")
+    alone = len(solved)
+    grid = [{"n_neighbors": 10, "affinity": affinity} for affinity in ("dense", "sparse")]
+    found = select(planted.views, "auto", grid=grid, random_state=0, device="cpu")
+    assert set(solved) == {("cpu", "torch")}
+    assert len(solved) == 2 * alone  # count and grid share solves there as well
+    assert count == found.n_clusters == 3
+    assert nmi(planted, found.labels) == pytest.approx(1.0)
+    assert [row["setting"]["device"] for row in found.table[-2:]] == ["cpu", "cpu"]
+    assert {row["status"] for row in found.table} == {"ok"}
+
+
+def test_a_method_without_a_device_computes_here(planted):
+    pytest.importorskip("torch")
+    found = select(planted.views, 3, estimator=LMVSC, random_state=0, device="cpu")
+    assert found.table[-1]["method"] == "LMVSC"
+    assert {row["status"] for row in found.table} == {"ok"}
+
+
+def test_a_device_that_is_not_there(planted):
+    pytest.importorskip("torch")
+    with pytest.raises(ValueError, match="select: device='cuda:99' is not available here"):
+        select(planted.views, 3, device="cuda:99")
+    with pytest.raises(ValueError, match="count_clusters: device='cuda:99' is not available here"):
+        count_clusters(planted.views, device="cuda:99")
+    with pytest.raises(ValueError, match="count_clusters: device must be None or a name"):
+        count_clusters(planted.views, device=3)
+
+
+def test_the_benchmark_passes_the_device_on(planted, monkeypatch):
+    path = Path(__file__).parents[1] / "benchmarks" / "label_free.py"
+    spec = importlib.util.spec_from_file_location("label_free", path)
+    benchmark = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(benchmark)
+    seen = []
+
+    def recorded(function):
+        def call(*args, device=None, **options):
+            seen.append((function.__name__, device))
+            return function(*args, **options)
+
+        return call
+
+    monkeypatch.setattr(benchmark, "load_dataset", lambda name: planted)
+    for function in (select, count_clusters):
+        monkeypatch.setattr(benchmark, function.__name__, recorded(function))
+    row = benchmark.measure("ngs", 0, "cuda")
+    assert seen == [("select", "cuda"), ("count_clusters", "cuda")]
+    assert row["device"] == "cuda"
+    assert row["nmi"] == pytest.approx(1.0)
+
+
 def test_evidence_has_a_line_for_every_candidate(planted):
     number, evidence = count_clusters(planted.views, random_state=0)
     gaps = -np.diff(evidence["eigenvalues"])
@@ -273,6 +357,15 @@ def test_count_refuses_too_few_samples():
         select(np.eye(4), "auto")
 
 
+@pytest.mark.parametrize("n", [5, 6, 7])
+def test_count_of_very_few_samples(n):
+    rng = np.random.default_rng(0)
+    views = [np.repeat(np.eye(2), [n // 2, n - n // 2], axis=0) + 0.01 * rng.normal(size=(n, 2))]
+    found = select(views, "auto", random_state=0)
+    assert found.n_clusters == 2
+    assert found.labels.tolist() == (found.labels[0] ^ (np.arange(n) >= n // 2)).tolist()
+
+
 def test_count_refuses_bad_limits(planted):
     with pytest.raises(ValueError, match="max_clusters must be a whole number >= 2"):
         count_clusters(planted.views, max_clusters=1)
@@ -282,6 +375,8 @@ def test_default_grid_shrinks():
     sizes = [len(default_grid(n, 5)) for n in (200, 700, 1400, 2000, 10000)]
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[-1] >= 1
+    full, large = len(default_grid(1500, 5)), len(default_grid(2000, 5))
+    assert (full, large) == (42, 21)  # a consensus of three solves would be thin
     assert all(p["n_neighbors"] < 20 for p in default_grid(20, 2))
 
 
@@ -293,3 +388,16 @@ def test_published_data_without_labels(data_dir):
     ]
     found = select(data.views, 15, grid=grid, random_state=0)
     assert nmi(data, found.labels) > nmi(data, plain)
+
+
+def test_the_page_runs_as_shown(capsys):
+    pytest.importorskip("torch")
+    page = (Path(__file__).parents[1] / "docs/choosing-without-labels.md").read_text("utf-8")
+    known = {"views": make_subspaces(n_samples=60, n_clusters=5, random_state=0).views}
+    shown = set()
+    for block in re.findall(r"^```python\n(.*?)^```", page, flags=re.M | re.S):
+        exec(compile(block.replace('"cuda"', '"cpu"'), "choosing-without-labels.md", "exec"), known)
+        shown |= set(known["result"].asked)
+    assert shown == {"n_clusters", "estimator", "grid", "budget", "device"}
+    assert known["result"].n_clusters > 1
+    assert "samples are uncertain" in capsys.readouterr().out

@@ -168,11 +168,12 @@ def _add_fit(subparsers: Subparsers) -> None:
         "Samples are matched by id if every file has ids: the column that --id names, or the "
         "first\ncolumn if it is called id, sample, patient_id, name, ... or holds words that are "
         "all\ndifferent, or the obs_names. Otherwise row 1 belongs to row 1, and so on.\n\n"
-        "Without --method the method and its parameters are chosen without labels.",
+        "Without --method the clusters are the consensus of many settings, chosen without labels.",
         epilog="examples:\n"
         "  polyspan fit rna.csv protein.csv --report report.html\n"
         "  polyspan fit rna.csv protein.parquet --clusters 5 --missing drop --out mine.csv\n"
         "  polyspan fit cells.h5mu --clusters 8 --method grmsc --set lam1=10\n"
+        "  polyspan fit rna.csv protein.csv --budget 600 --device cuda\n"
         "  polyspan fit --repeat labels.json --out again.csv\n\n"
         "Beside the labels (sample, cluster, certainty where it is known) stands a .json file with "
         "all\nsettings. Exit codes: 0 well, 1 the fit failed, 2 the request or a file is wrong. "
@@ -200,7 +201,17 @@ def _add_fit(subparsers: Subparsers) -> None:
         "--missing",
         choices=["fail", "drop", "keep"],
         help="samples that lack a view: stop and say which (default), leave them out, or keep them "
-        "(methods that can)",
+        "(needs --clusters, and a --method that can)",
+    )
+    parser.add_argument(
+        "--budget",
+        type=float,
+        metavar="SECONDS",
+        help="start no new setting after so long; without --method. The labels then depend on the "
+        "speed of the machine (default: run all)",
+    )
+    parser.add_argument(
+        "--device", metavar="D", help="where methods that can compute elsewhere do, such as cuda"
     )
     parser.add_argument(
         "--header",
@@ -213,7 +224,10 @@ def _add_fit(subparsers: Subparsers) -> None:
     parser.add_argument("--report", metavar="FILE.html", help="write a report, too")
     parser.add_argument("--force", action="store_true", help="replace these files if they exist")
     parser.add_argument(
-        "--repeat", metavar="LABELS.json", help="repeat the run that wrote these settings"
+        "--repeat",
+        metavar="LABELS.json",
+        help="repeat the run that wrote these settings, into LABELS-again.csv unless --out says "
+        "otherwise, and say whether the labels are the same; --force replaces the files themselves",
     )
     parser.set_defaults(run=_cmd_fit, usage_error=parser.error)
 
@@ -227,7 +241,8 @@ def _clusters(text: str) -> int | str:
 
 
 def _cmd_fit(args: argparse.Namespace) -> int:
-    chosen = ("clusters", "method", "set", "seed", "id", "drop", "missing", "header")
+    chosen = ["clusters", "method", "set", "seed", "id", "drop", "missing", "header"]
+    chosen += ["budget", "device"]
     given = [name for name in chosen if getattr(args, name) is not None]
     if args.repeat and (args.files or given):
         extra = f"--{given[0]}" if given else "files"
@@ -251,6 +266,8 @@ def _cmd_fit(args: argparse.Namespace) -> int:
                 drop=args.drop or [],
                 missing=args.missing or "fail",
                 header=None if args.header is None else args.header == "yes",
+                budget=args.budget,
+                device=args.device,
                 out=args.out or "labels.csv",
                 **written,
             )

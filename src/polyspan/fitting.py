@@ -11,6 +11,7 @@ import importlib
 import json
 import os
 import platform
+import shlex
 import sys
 import textwrap
 import time
@@ -27,6 +28,8 @@ import numpy as np
 
 from polyspan import METHODS, __version__
 from polyspan.datasets.matching import MatchedViews, check_paths, load_views
+from polyspan.devices import check_device
+from polyspan.params import real
 from polyspan.progress import follow, progress_bar
 from polyspan.run import watching
 from polyspan.views import check_views
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
 OWN_OPTIONS = {"n_clusters": "--clusters", "random_state": "--seed"}
 FORMAT = 1  # of the settings file
 ASKED = {"files", "clusters", "method", "set", "seed", "id", "drop", "missing", "header"}
+ASKED_LATER = {"budget", "device"}  # settings files of before have no such thing
 
 
 class InputError(Exception):
@@ -75,6 +79,8 @@ def fit_files(
     drop: Sequence[str] = (),
     missing: str = "fail",
     header: bool | None = None,
+    budget: float | None = None,
+    device: str | None = None,
     out: str | Path = "labels.csv",
     report: str | Path | None = None,
     force: bool = False,
@@ -97,6 +103,11 @@ def fit_files(
         Parameters of the method; the others have their defaults.
     seed : int, default=0
         Seeds all that is random.
+    budget : float, optional
+        Seconds after which the choice without labels starts no new setting. The labels then depend
+        on the speed of the machine.
+    device : str, optional
+        Where methods that can compute elsewhere do, such as ``"cuda"``.
     out : path, default="labels.csv"
         The labels, .csv or .tsv. The settings go beside it, with the ending .json.
     report : path, optional
@@ -143,12 +154,16 @@ def fit_files(
         "drop": list(drop),
         "missing": missing,
         "header": header,
+        "budget": budget,
+        "device": device,
     }
     with _asking():
         check_paths([Path(file) for file in files])  # what is read comes before what is written
         targets = check_targets(out, report, files, force=force)
         _check_seed(seed)
         model = _build(method, asked["set"], seed, missing)
+        _check_choice(method, clusters, missing, budget)
+        _set_device(model, device, asked["set"], clusters)
         choose = _selection(model is None, clusters is None)
         write_report = None if report is None else _report_writer()
         with progress_bar() as bar:
@@ -163,7 +178,7 @@ def fit_files(
     started = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught, progress_bar() as bar:
         warnings.simplefilter("always")
-        found = _fit(data, model, choose, clusters, seed, bar)
+        found = _fit(data, model, choose, clusters, seed, bar, budget, device)
     seconds = time.perf_counter() - started
     told = [one for one in caught if issubclass(one.category, UserWarning | RuntimeWarning)]
     complaints = list(dict.fromkeys(str(one.message) for one in told))
@@ -196,6 +211,7 @@ def fit_files(
             certainty=found.certainty,
             selection=found.selection or _counted(found),
             command=command,
+            repeat=_again(targets),
             title=", ".join(data.view_names),
             notes=[*data.notes, *complaints],
         )
@@ -225,6 +241,8 @@ def _fit(
     clusters: int | None,
     seed: int,
     bar: "Progress",
+    budget: float | None,
+    device: str | None,
 ) -> _Found:
     """Fit the one method, or choose one; ``choose`` holds `select` and `count_clusters`."""
     select, count_clusters = choose
@@ -232,8 +250,10 @@ def _fit(
         found = select(
             data.views,
             "auto" if clusters is None else clusters,
+            budget=budget,
             random_state=seed,
             progress=_teller(bar, "choosing without labels"),
+            device=device,
         )
         labels, certainty = np.asarray(found.labels), np.asarray(found.certainty)
         evidence = found.evidence if clusters is None else None
@@ -242,7 +262,8 @@ def _fit(
     evidence = None
     if clusters is None:
         bar.update(task, turn="counting clusters")
-        count, evidence = count_clusters(data.views, random_state=seed)
+        where = device or model.get_params(deep=False).get("device")
+        count, evidence = count_clusters(data.views, random_state=seed, device=where)
         model.set_params(n_clusters=int(count))
     with watching(partial(follow, bar, task)):
         model.fit(dict(zip(data.view_names, data.views, strict=True)))
@@ -294,7 +315,9 @@ def repeat(
 ) -> Fitted:
     """Repeat the run whose settings are in a .json file beside its labels.
 
-    Says which files changed since then, and whether the labels are the same.
+    Says which files changed since then, and whether the labels are the same. Without ``out`` the
+    labels go beside those of the earlier run, under a name that is free (``labels-again.csv``);
+    with ``force`` as well they replace them.
     """
     path = Path(path)
     with _asking():
@@ -318,12 +341,27 @@ def repeat(
         drop=asked["drop"],
         missing=asked["missing"],
         header=asked["header"],
-        out=path.parent / earlier["labels"] if out is None else out,
+        budget=asked.get("budget"),
+        device=asked.get("device"),
+        out=_place(path.parent / earlier["labels"], force) if out is None else out,
         report=report,
         force=force,
         command=command,
         earlier=earlier,
     )
+
+
+def _place(labels: Path, force: bool) -> Path:
+    """Where the labels of a repeated run go: nothing is replaced unless that was asked for."""
+    if force:
+        return labels
+    number = 1
+    while True:
+        ending = "-again" + f"-{number}" * (number > 1)
+        path = labels.with_name(f"{labels.stem}{ending}{labels.suffix}")
+        if not path.exists() and not path.with_suffix(".json").exists():
+            return path
+        number += 1
 
 
 def parse_settings(items: Sequence[str]) -> dict[str, Any]:
@@ -363,13 +401,47 @@ def _check_seed(seed: int) -> None:
         raise ValueError(f"--seed must be from 0 to 2**32 - 1, got {seed}")
 
 
+def _check_choice(
+    method: str | None, clusters: int | None, missing: str, budget: float | None
+) -> None:
+    """Refuse what a choice without labels cannot do, or what only it can."""
+    if missing == "keep" and (method is None or clusters is None):
+        raise ValueError(
+            "--missing keep needs --method and --clusters, since nothing can be chosen without "
+            "labels where views are missing: say --method grmsc --clusters N, or --missing drop"
+        )
+    if budget is None:
+        return
+    if method is not None:
+        raise ValueError(
+            "--budget is for the choice without labels, and --method leaves none: leave one out"
+        )
+    if wrong := real(0)(budget):
+        raise ValueError(f"--budget must be {wrong}, got {budget!r}")
+
+
+def _set_device(
+    model: Any, device: str | None, params: dict[str, Any], clusters: int | None
+) -> None:
+    """Give the method its device; the count of clusters can use one without it."""
+    if device is None:
+        return
+    if "device" in params:
+        raise ValueError("--device and --set device=... are the same: leave one out")
+    check_device("--device", device)
+    if model is None:
+        return
+    if "device" in model.get_params(deep=False):
+        model.set_params(device=device)
+    elif clusters is not None:
+        raise ValueError(f"--device: {type(model).__name__} has no device, leave it out")
+
+
 def _build(method: str | None, params: dict[str, Any], seed: int, missing: str) -> Any:
     """The estimator, or None when no method was named."""
     if method is None:
         if params:
             raise ValueError("--set needs --method: it sets the parameters of one method")
-        if missing == "keep":
-            raise ValueError(f"--missing keep needs --method; {_keepers()}")
         return None
     cls = METHODS.get(method.lower())
     if cls is None:
@@ -444,7 +516,7 @@ def _read_settings(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text("utf-8"))
         keys = {"sha256", "labels", "labels_sha256", "polyspan"}
-        complete = keys <= set(found) and set(found["asked"]) == ASKED
+        complete = keys <= set(found) and ASKED <= set(found["asked"]) <= ASKED | ASKED_LATER
         if found["format"] != FORMAT or not complete:
             raise ValueError
     except (ValueError, KeyError, TypeError) as error:
@@ -518,9 +590,19 @@ def _told_views(data: MatchedViews) -> str:
 def _told_found(found: _Found, seconds: float) -> str:
     names, sizes = np.unique(found.labels, return_counts=True)
     auto = " (their number was chosen from the data)" if found.evidence is not None else ""
-    lines = [f"{len(names)} clusters{auto} in {seconds:.1f} s: {found.estimator!r}"]
-    if found.selection is not None:
-        lines.append(f"chosen without labels among {len(found.selection.table)} settings")
+    head = f"{len(names)} clusters{auto} in {seconds:.1f} s: "
+    model = " ".join(repr(found.estimator).split())  # it may have several lines
+    if found.selection is None:
+        lines = [head + model]
+    else:
+        table = found.selection.table
+        ran = sum(row["status"] == "ok" for row in table)
+        used = sum(row["weight"] > 0 for row in table)
+        settings = f"{used} setting" + "s" * (used != 1)
+        lines = [f"{head}consensus of {settings}, chosen without labels from {ran} that ran"]
+        if lost := len(table) - ran:
+            lines.append(f'{lost} more did not run or failed: "selection" in the settings says why')
+        lines.append(f"nearest to the consensus: {model}")
     if found.evidence is not None:
         lines.append(f"evidence for their number: {_told_count(found.evidence)}")
     counts = ", ".join(f"{name}: {size}" for name, size in zip(names, sizes, strict=True))
@@ -542,12 +624,17 @@ def _told_count(evidence: Mapping[str, Any], most: int = 3) -> str:
 
 
 def _told_files(targets: Targets) -> str:
-    again = f"settings; `polyspan fit --repeat {targets.settings}` repeats this run"
+    again = f"settings; `{_again(targets)}` repeats this run"
     rows = [(str(targets.labels), "labels"), (str(targets.settings), again)]
     if targets.report is not None:
         rows.append((str(targets.report), "report; open it in a browser"))
     width = max(len(path) for path, _ in rows)
     return "\n".join(f"{path:{width}}  {words}" for path, words in rows)
+
+
+def _again(targets: Targets) -> str:
+    """The command that repeats the run; it finds a free name for the labels itself."""
+    return shlex.join(["polyspan", "fit", "--repeat", str(targets.settings)])
 
 
 def _compare(earlier: Mapping[str, Any], settings: Mapping[str, Any]) -> None:

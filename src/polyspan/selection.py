@@ -9,7 +9,7 @@ more by how often the better settings put them together.
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
@@ -22,18 +22,19 @@ from sklearn.utils import check_random_state
 
 from polyspan.affinity import affinity_matrix
 from polyspan.base import MultiViewClusterer
+from polyspan.devices import check_device
 from polyspan.graphs import normalized
 from polyspan.methods.baselines import ConcatKMeans, ConcatSpectral
 from polyspan.methods.grmsc import GRMSC
-from polyspan.params import check_params, integer, real, seed
+from polyspan.params import check_params, device_name, integer, real, seed
 from polyspan.sharing import sharing
 from polyspan.spectral import cluster_rows, spectral_clustering
-from polyspan.views import Views, check_views
+from polyspan.views import Views, check_views, missing_rows
 
 Progress = Callable[[int, int, str], Any]
 
 SCALINGS = ("unit", "standard+unit")
-FULL_GRID_BELOW = 1000  # samples; with more the number of solves falls like 1 / n^2
+FULL_GRID_BELOW = 1500  # samples; with more the number of solves falls like 1 / n^2
 N_CANDIDATES = 8  # numbers of clusters that are tried for stability
 
 
@@ -49,7 +50,9 @@ class Selection:
         How sure that is, from 0 to 1: the mean share of the chosen settings that put the sample
         with another one of its cluster, less that for the best other cluster.
     best_estimator : estimator
-        The setting whose own ``labels_`` are nearest to the consensus, fitted.
+        The setting whose own ``labels_`` are nearest to the consensus, among the settings that
+        entered it, fitted. It may be one of the baselines; `ConcatKMeans` and `ConcatSpectral`
+        have no ``predict``.
     table : list of dict
         One row per setting, in the order they ran: ``method``, ``setting`` (its parameters),
         ``group``, ``agreement`` with the others, ``nearness`` to the consensus (both None when it
@@ -59,6 +62,8 @@ class Selection:
         As given, or as found.
     evidence : dict
         What `count_clusters` saw; empty when the number was given.
+    asked : dict
+        The arguments of `select` that are not its defaults, less the views and ``progress``.
     """
 
     labels: np.ndarray
@@ -67,6 +72,7 @@ class Selection:
     table: list[dict[str, Any]]
     n_clusters: int
     evidence: dict[str, Any]
+    asked: dict[str, Any] = field(default_factory=dict)
 
 
 def select(
@@ -77,6 +83,7 @@ def select(
     budget: float | None = None,
     random_state: int | np.random.RandomState | None = None,
     progress: Progress | None = None,
+    device: str | None = None,
 ) -> Selection:
     """Cluster by what many settings agree on; no labels, no tuning.
 
@@ -89,9 +96,9 @@ def select(
     Parameters
     ----------
     views : list, tuple or dict of (n, d_k) arrays, or one (n, d) array
-        The views, as every method takes them.
+        The views, as every method takes them. No sample may lack a view: the baselines need all.
     n_clusters : int or "auto"
-        Number of clusters; ``"auto"`` asks `count_clusters`.
+        Number of clusters; ``"auto"`` asks `count_clusters`, which never answers 1.
     estimator : class, default=GRMSC
         The method that the grid is of.
     grid : list of dict, default=None
@@ -104,11 +111,15 @@ def select(
         Seeds k-means; one seed serves all settings.
     progress : callable, default=None
         Called as ``progress(done, total, text)`` before every setting and at the end.
+    device : str or None, default=None
+        Where the methods that have a parameter ``device`` compute, such as ``"cuda"``, see
+        `GRMSC`; a setting of ``grid`` may name its own.
 
     Returns
     -------
     Selection
-        ``labels``, ``certainty``, ``best_estimator``, ``table``, ``n_clusters``, ``evidence``.
+        ``labels``, ``certainty``, ``best_estimator``, ``table``, ``n_clusters``, ``evidence`` and
+        ``asked``.
 
     Examples
     --------
@@ -119,8 +130,8 @@ def select(
     >>> found.labels.shape, len(found.table)
     ((60,), 10)
     """
-    _check_arguments(n_clusters, estimator, grid, budget, random_state, progress)
-    found = check_views(views)
+    _check_arguments(n_clusters, estimator, grid, budget, random_state, progress, device)
+    found = _complete("select", views)
     n = found.n_samples
     if not isinstance(n_clusters, str) and n_clusters > n:
         raise ValueError(
@@ -131,10 +142,10 @@ def select(
     evidence: dict[str, Any] = {}
     with sharing():
         if isinstance(n_clusters, str):
-            c, evidence = _count(found, number, None, progress)
+            c, evidence = _count(found, number, None, progress, device)
         else:
             c = int(n_clusters)
-        settings = _settings(n, c, estimator, grid)
+        settings = _settings(n, c, estimator, grid, device)
         table: list[dict[str, Any]] = []
         rows: list[np.ndarray] = []
         for model in settings:
@@ -167,7 +178,11 @@ def select(
             best.fit(found)
     if progress is not None:
         progress(len(settings), len(settings), "done")
-    return Selection(merged, certainty, best, table, c, evidence)
+    asked: dict[str, Any] = {"n_clusters": n_clusters}
+    asked |= {} if estimator is GRMSC else {"estimator": estimator}
+    others = {"grid": grid, "budget": budget, "random_state": random_state, "device": device}
+    asked |= {name: value for name, value in others.items() if value is not None}
+    return Selection(merged, certainty, best, table, c, evidence, asked)
 
 
 def default_grid(n: int, n_clusters: int) -> list[dict[str, Any]]:
@@ -179,7 +194,7 @@ def default_grid(n: int, n_clusters: int) -> list[dict[str, Any]]:
     Examples
     --------
     >>> [len(default_grid(n, 5)) for n in (100, 500, 1000, 2000, 5000)]
-    [20, 42, 42, 9, 3]
+    [20, 42, 42, 21, 3]
     """
     size = max(10, n // n_clusters)
     affinities: list[dict[str, Any]] = [
@@ -212,6 +227,7 @@ def _settings(
     n_clusters: int,
     estimator: type[MultiViewClusterer],
     grid: Sequence[Mapping[str, Any]] | None,
+    device: str | None,
 ) -> list[MultiViewClusterer]:
     """The baselines, which cost little, then the grid."""
     models: list[MultiViewClusterer] = [
@@ -222,7 +238,13 @@ def _settings(
     models += [ConcatKMeans(scale=scale) for scale in SCALINGS]
     if grid is None:
         grid = default_grid(n, n_clusters) if estimator is GRMSC else [{}]
-    return models + [estimator(**params) for params in grid]
+    # Without a device nothing is said: not every method has the parameter.
+    where = {} if device is None or not _has_device(estimator) else {"device": device}
+    return models + [estimator(**(where | dict(params))) for params in grid]
+
+
+def _has_device(estimator: type[MultiViewClusterer]) -> bool:
+    return "device" in estimator().get_params(deep=False)
 
 
 def _row(model: MultiViewClusterer) -> dict[str, Any]:
@@ -284,7 +306,13 @@ def _check_failures(table: list[dict[str, Any]], estimator: type[MultiViewCluste
 
 
 def _check_arguments(
-    n_clusters: Any, estimator: Any, grid: Any, budget: Any, random_state: Any, progress: Any
+    n_clusters: Any,
+    estimator: Any,
+    grid: Any,
+    budget: Any,
+    random_state: Any,
+    progress: Any,
+    device: Any,
 ) -> None:
     """Refuse what cannot work before any work is done."""
     whole = integer(1)(n_clusters)
@@ -295,9 +323,11 @@ def _check_arguments(
             "select: estimator must be a class of polyspan such as GRMSC (not an instance); got "
             f"{estimator!r}."
         )
-    values = {"budget": budget, "random_state": random_state}
-    checks = {"random_state": seed} | ({} if budget is None else {"budget": real(0)})
-    check_params("select", values, checks)
+    values = {"budget": budget, "random_state": random_state, "device": device}
+    checks = {"random_state": seed, "device": device_name}
+    check_params("select", values, checks | ({} if budget is None else {"budget": real(0)}))
+    if device is not None:
+        check_device("select", device)
     if progress is not None and not callable(progress):
         raise ValueError(f"select: progress must be a function or None; got {progress!r}.")
     if grid is None:
@@ -317,6 +347,23 @@ def _check_arguments(
                 f"select: grid[{i}] has {unknown[0]!r}, which a grid of {estimator.__name__} "
                 f"cannot set: use {', '.join(sorted(known))}."
             )
+
+
+def _complete(owner: str, views: Any) -> Views:
+    """Checked views; samples that lack one, which `GRMSC` would take, are refused in words."""
+    try:
+        return check_views(views)
+    except ValueError as error:
+        try:
+            found = check_views(views, None, GRMSC())
+        except ValueError:
+            raise error from None
+        gone = [name for X, name in zip(*found, strict=True) if missing_rows(X) is not None]
+        raise ValueError(
+            f"view {gone[0]} contains NaN, samples without this view, and {owner} needs every view "
+            "of every sample: leave these samples out, or fit GRMSC with a number of clusters of "
+            "your own, which takes them."
+        ) from None
 
 
 def rank_settings(labels: np.ndarray, groups: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -469,6 +516,7 @@ def count_clusters(
     random_state: int | np.random.RandomState | None = None,
     max_clusters: int | None = None,
     progress: Progress | None = None,
+    device: str | None = None,
 ) -> tuple[int, dict[str, Any]]:
     """Estimate the number of clusters: eigengap and stability together.
 
@@ -485,13 +533,15 @@ def count_clusters(
     Parameters
     ----------
     views : list, tuple or dict of (n, d_k) arrays, or one (n, d) array
-        The views, as every method takes them.
+        The views, as every method takes them. No sample may lack a view.
     random_state : int, RandomState or None, default=None
         Seeds k-means.
     max_clusters : int, default=None
         Largest number to consider; None is n / 5.
     progress : callable, default=None
         Called as ``progress(done, total, text)``.
+    device : str or None, default=None
+        Where to compute, such as ``"cuda"``, see `GRMSC`.
 
     Returns
     -------
@@ -514,16 +564,22 @@ def count_clusters(
     """
     check_params(
         "count_clusters",
-        {"random_state": random_state, "max_clusters": max_clusters},
-        {"random_state": seed, "max_clusters": integer(2, none="n / 5")},
+        {"random_state": random_state, "max_clusters": max_clusters, "device": device},
+        {"random_state": seed, "max_clusters": integer(2, none="n / 5"), "device": device_name},
     )
+    if device is not None:
+        check_device("count_clusters", device)
     number = int(check_random_state(random_state).randint(2**31))
     with sharing():
-        return _count(check_views(views), number, max_clusters, progress)
+        return _count(_complete("count_clusters", views), number, max_clusters, progress, device)
 
 
 def _count(
-    views: Views, number: int, max_clusters: int | None, progress: Progress | None
+    views: Views,
+    number: int,
+    max_clusters: int | None,
+    progress: Progress | None,
+    device: str | None,
 ) -> tuple[int, dict[str, Any]]:
     """The work of `count_clusters`, inside `sharing`."""
     n = views.n_samples
@@ -533,7 +589,7 @@ def _count(
         )
     limit = min(max(2, n // 5) if max_clusters is None else max_clusters, n - 1)
     solves, spectra, vectors = [], [], []
-    for params, W in _graphs(views, progress):
+    for params, W in _graphs(views, progress, device):
         w, V = scipy.linalg.eigh(normalized(W), subset_by_index=[n - limit - 1, n - 1])
         solves.append(params)
         spectra.append(w[::-1])
@@ -557,14 +613,16 @@ def _count(
     }
 
 
-def _graphs(views: Views, progress: Progress | None) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
+def _graphs(
+    views: Views, progress: Progress | None, device: str | None
+) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
     """Settings of `GRMSC` and their sparse affinities; `select` solves most of them anyway."""
     n = views.n_samples
     solves = [params for params in _solves(n, (30, 10)) if "orientation" not in params]
     for done, params in enumerate(solves):
         if progress is not None:
             progress(done, len(solves), f"number of clusters: GRMSC {params}")
-        model = GRMSC(**params)
+        model = GRMSC(2, **params, device=device)  # the solution is the same for any number
         checked = model._check(views)
         Z = model._solution(checked, model._scaled(checked, model.scale))
         yield params, affinity_matrix(Z, "sparse", 10).toarray()

@@ -14,11 +14,11 @@ import scipy.sparse as sp
 from PIL import Image
 from sklearn.metrics import normalized_mutual_info_score
 
-from polyspan import GRMSC, METHODS, ConcatKMeans, ConcatSpectral
+from polyspan import GRMSC, LRR, METHODS, ConcatKMeans, ConcatSpectral
 from polyspan.datasets import load_digits_views, load_file, make_subspaces
 from polyspan.report import measure, palette, parts, write, write_report
 from polyspan.report.page import _series
-from polyspan.selection import count_clusters
+from polyspan.selection import Selection, count_clusters
 
 DATE = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 NASTY = [
@@ -348,11 +348,41 @@ def test_certainty_says_where_it_comes_from(tmp_path, digits):
     assert text.index('data-sample="0"') < text.index('data-sample="1"')
     picked = SimpleNamespace(certainty=given[::-1], table=None, evidence=None)
     text = report(tmp_path, data, model, "b", selection=picked)
-    assert "Certainty is the selection\u2019s" in text
+    assert "Certainty is the share of the settings in the consensus" in text
     assert text.index('data-sample="149"') < text.index('data-sample="148"')
     text = report(tmp_path, data, model, "c")
     own = measure.measure_affinity(model.affinity_matrix_, model.labels_, 10).own
     assert unpack(data_of(text)["certainty"], "u2") == pytest.approx(own * 10000, abs=0.5)
+
+
+def test_a_consensus_is_called_one(tmp_path, digits):
+    data, model = digits
+    merged = np.where(np.arange(150) < 10, (model.labels_ + 1) % 10, model.labels_)
+    selection = Selection(
+        labels=merged,
+        certainty=np.linspace(0, 1, 150),
+        best_estimator=model,
+        table=[{"method": "GRMSC", "weight": weight} for weight in (0.5, 0.5, 0.0)],
+        n_clusters=10,
+        evidence={},
+        asked={"n_clusters": 10, "estimator": LRR, "grid": [{"lam": 1.0}], "random_state": 7},
+    )
+    more = {"selection": selection, "certainty": selection.certainty, "repeat": "polyspan again"}
+    page = Page(report(tmp_path, data, model, "a", labels=merged, **more)).shown
+    for words in (
+        "Consensus of 2 settings: 10 clusters in 150 samples",
+        "nearest to the consensus, GRMSC",
+        "from polyspan import LRR",
+        "labels = select(views, 10, estimator=LRR, grid=[{'lam': 1.0}], random_state=7).labels",
+        "Certainty is the share of the settings in the consensus",
+        "The command that repeats it",
+        "polyspan again",
+    ):
+        assert words in page, words
+    assert "fit_predict" not in page
+    page = Page(report(tmp_path, data, model, "b", **more)).shown  # the labels of the estimator
+    assert "Consensus of" not in page
+    assert "fit_predict" in page
 
 
 def test_margin_of_a_method_without_affinity():

@@ -62,9 +62,11 @@ class Content(NamedTuple):
     certainty: np.ndarray | None
     certainty_of: str
     selection: Any
+    n_agreeing: int  # settings whose consensus the clusters are, 0 for those of the estimator
     notes: list[str]
     scale: str | None
     command: str = ""
+    repeat: str = ""
     title: str = ""
 
 
@@ -78,7 +80,8 @@ def build_page(content: Content, date: str) -> str:
     compared = [compare_view(X, c.codes, c.scale) for X in c.views]
     colors = cluster_colors(k)
     method = type(c.estimator).__name__
-    title = c.title or f"{method}: {plural(k, 'cluster')} in {plural(n, 'sample')}"
+    by = f"Consensus of {plural(c.n_agreeing, 'setting')}" if c.n_agreeing else method
+    title = c.title or f"{by}: {plural(k, 'cluster')} in {plural(n, 'sample')}"
     sections = [
         ("map", "Map", _map(c, plane)),
         ("clusters", "Clusters", _clusters(c, colors, certainty, compared)),
@@ -132,8 +135,9 @@ def _certainty(c: Content, affinity: Affinity | None) -> tuple[np.ndarray, str]:
     """Certainty of every sample, and a sentence that says what it is."""
     if c.certainty is not None and c.certainty_of == "selection":
         return c.certainty, (
-            "Certainty is the selection\u2019s: how far the settings that were tried agree on "
-            "where a sample belongs."
+            "Certainty is the share of the settings in the consensus that put a sample together "
+            "with another one of its cluster (the mean over these), less that share for the best "
+            "other cluster: 1 is agreement of all, 0 a sample between two clusters."
         )
     if c.certainty is not None:
         return c.certainty, "Certainty was given with the labels."
@@ -152,11 +156,18 @@ def _certainty(c: Content, affinity: Affinity | None) -> tuple[np.ndarray, str]:
 def _lead(c: Content, date: str) -> str:
     names = ", ".join(user(name) for name in c.view_names[:6])
     more = f" and {len(c.view_names) - 6} more" if len(c.view_names) > 6 else ""
+    by = f"<strong>{escape(type(c.estimator).__name__)}</strong>"
+    what = ""
+    if c.n_agreeing:
+        what = (
+            " Where one estimator is shown (map, affinity, convergence), it is the setting nearest "
+            f"to the consensus, {by}."
+        )
+        by = f"the <strong>consensus of {plural(c.n_agreeing, 'setting')}</strong>"
     return (
         f"{plural(len(c.ids), 'sample')} described by {plural(len(c.views), 'view')} "
-        f"({names}{more}), put into {plural(len(c.clusters), 'cluster')} by "
-        f"<strong>{escape(type(c.estimator).__name__)}</strong> of polyspan "
-        f'{escape(__version__)}. <time class="date">{escape(date)}</time>'
+        f"({names}{more}), put into {plural(len(c.clusters), 'cluster')} by {by} of polyspan "
+        f'{escape(__version__)}.{what} <time class="date">{escape(date)}</time>'
     )
 
 
@@ -191,8 +202,9 @@ def _notes(c: Content) -> str:
         same = normalized_mutual_info_score(c.codes, own)
         if same < 1 - 1e-9:
             notes.append(
-                "The clusters shown are not those of the estimator shown alone (a consensus, for "
-                f"instance): the two agree by a normalised mutual information of {same:.3f}."
+                "The clusters shown are not those of the estimator shown alone"
+                f"{'' if c.n_agreeing else ' (a consensus, for instance)'}: the two agree by a "
+                f"normalised mutual information of {same:.3f}."
             )
     if not notes:
         return ""
@@ -596,11 +608,20 @@ def _run(c: Content, date: str) -> str:
     )
     source = "polyspan" if type(c.estimator).__module__.startswith("polyspan.") else "..."
     python = f"from {source} import {method}\n\nlabels = {method}({call}).fit_predict(views)"
+    about = (type(c.estimator).__doc__ or "").strip().split("\n")[0]
+    head = f"<strong>{escape(method)}</strong>: {escape(about)}"
+    if c.n_agreeing:
+        python = _select_call(c)
+        head = (
+            f"The clusters are the consensus of {plural(c.n_agreeing, 'setting')}. Nearest to it, "
+            f"with the parameters below, is {head}"
+        )
     blocks = []
     if c.command:
-        blocks.append(_code("command", "The command that repeats it", c.command))
+        blocks.append(_code("command", "The command", c.command))
+    if c.repeat:
+        blocks.append(_code("repeat", "The command that repeats it", c.repeat))
     blocks.append(_code("python", "In Python", python))
-    about = (type(c.estimator).__doc__ or "").strip().split("\n")[0]
     lines = "".join(
         f"<dt>{escape(name)}</dt><dd><code>{escape(setting(value))}</code></dd>"
         for name, value in params.items()
@@ -615,10 +636,26 @@ def _run(c: Content, date: str) -> str:
         ]
     )
     return (
-        f"<p><strong>{escape(method)}</strong>: {escape(about)}</p>{''.join(blocks)}"
+        f"<p>{head}</p>{''.join(blocks)}"
         f'<div class="two"><div><h3>Parameters</h3><dl class="facts pairs">{lines}</dl></div>'
         f'<div><h3>Versions</h3><dl class="facts">{versions}</dl></div></div>'
     )
+
+
+def _select_call(c: Content) -> str:
+    """The call of `polyspan.selection.select` that gives the consensus."""
+    asked = {"n_clusters": len(c.clusters)} | getattr(c.selection, "asked", {})
+    shown = [setting(asked.pop("n_clusters"))]
+    lines = ["from polyspan.selection import select"]
+    if "estimator" in asked:
+        method = asked["estimator"]
+        source = "polyspan" if method.__module__.startswith("polyspan.") else "..."
+        lines.insert(0, f"from {source} import {method.__name__}")
+        shown.append(f"estimator={asked.pop('estimator').__name__}")
+    if "grid" in asked:  # in full, as it can be pasted
+        shown.append(f"grid={[dict(params) for params in asked.pop('grid')]!r}")
+    shown += [f"{name}={setting(value)}" for name, value in asked.items()]
+    return "\n".join([*lines, "", f"labels = select(views, {', '.join(shown)}).labels"])
 
 
 def _code(name: str, head: str, text: str) -> str:

@@ -29,6 +29,7 @@ def write_report(
     certainty: Any = None,
     selection: Any = None,
     command: str = "",
+    repeat: str = "",
     title: str = "",
     notes: Iterable[str] = (),
     force: bool = False,
@@ -58,12 +59,16 @@ def write_report(
         sample's affinity that goes to its own cluster, else (no affinity) how much nearer its own
         cluster's centre is than the next; the page says which.
     selection : object, optional
-        With any of ``table`` (list of dicts, one per setting), ``certainty``, ``n_clusters`` and
-        ``evidence``. Lists in this dict become a table and, over the list ``n_clusters`` (or
-        ``candidates``), a chart; so do dicts from counts to scores. Other lists of numbers are
-        charts, lists of dicts tables, and anything else is one line.
+        What `polyspan.selection.select` returned, or an object with any of ``table`` (list of
+        dicts, one per setting), ``certainty``, ``n_clusters`` and ``evidence``. Where its
+        ``labels`` are those shown, the page calls them a consensus. Lists in ``evidence`` become a
+        table and, over the list ``n_clusters`` (or ``candidates``), a chart; so do dicts from
+        counts to scores. Other lists of numbers are charts, lists of dicts tables, and anything
+        else is one line.
     command : str
-        The command that repeats the run; the constructor's call is shown in any case.
+        The command of the run; the call in Python is shown in any case.
+    repeat : str
+        The command that repeats the run, if that is another one.
     title : str
         Heading; the default names the method and counts clusters.
     notes : iterable of str
@@ -112,7 +117,9 @@ def write_report(
     content = _check_content(
         views, view_names, sample_ids, estimator, labels, certainty, selection, notes
     )
-    text = build_page(content._replace(command=str(command), title=str(title)), _date(date))
+    text = build_page(
+        content._replace(command=str(command), repeat=str(repeat), title=str(title)), _date(date)
+    )
     _check_path(path, force)  # it may have come into being meanwhile
     with replacing(path) as part:
         part.write_text(text, "utf-8", newline="\n")
@@ -172,7 +179,9 @@ def _check_content(
                 f"estimator.affinity_matrix_ has shape {W.shape}, but there are {n} sample_ids: "
                 "give the estimator that was fitted on these samples."
             )
-    given = certainty if certainty is not None else getattr(selection, "certainty", None)
+    own = getattr(selection, "certainty", None)
+    given = own if certainty is None else certainty
+    of_selection = own is not None and np.array_equal(_array(given), _array(own))
     if given is not None:
         given = _array(given).astype(np.float64)
         if given.shape != (n,) or not np.all((given >= -1e-9) & (given <= 1 + 1e-9)):
@@ -198,11 +207,21 @@ def _check_content(
         estimator=estimator,
         affinity=W,
         certainty=given,
-        certainty_of="given" if certainty is not None else "selection",
+        certainty_of="selection" if of_selection else "given",
         selection=selection,
+        n_agreeing=_agreeing(selection, marks),
         notes=[str(note) for note in notes],
         scale=scale if scale in SCALES else "unit",
     )
+
+
+def _agreeing(selection: Any, labels: np.ndarray) -> int:
+    """How many settings the labels are the consensus of; 0 where they are of one estimator."""
+    merged, rows = (getattr(selection, name, None) for name in ("labels", "table"))
+    if merged is None or rows is None or not np.array_equal(_array(merged), labels):
+        return 0
+    rows = rows.to_dict("records") if hasattr(rows, "to_dict") else rows
+    return sum(row.get("weight", 0) > 0 for row in rows)
 
 
 def _array(x: Any) -> Any:
