@@ -39,7 +39,7 @@ SIZES = [1_000, 10_000, 100_000, 1_000_000]
 LIMITS = {"AnchorGRMSC": 10**9, "LMVSC": 10**9, "MiniBatchKMeans": 10**9,
           "ConcatSpectral": 20_000, "GRMSC": 2_000, "GRMSC-dense": 2_000}  # fmt: skip
 # What the real data need: more anchors than planted subspaces of dimension 3.
-REAL = {"n_anchors": 600, "n_kept": 3, "dtype": "float32"}
+REAL = {"n_anchors": 1000, "n_kept": 3, "dtype": "float32"}
 
 
 def planted(n):
