@@ -72,9 +72,8 @@ def results_page():
         "`wide.toml` and makes it again. *tuned* means chosen on the true labels with one seed, as "
         "in the paper, then 30 runs; *default* is one setting for all data; *label-free* chose "
         "without labels. They are never ranked together. *(raw)* is a method on the features as "
-        "they are in the files, all others are on samples of unit length; GRMSC (raw) has a "
-        "smaller grid (49 pairs of lam1 and lam2, three k), GRMSC_Naive has no raw row. The Yale "
-        "views are derived from the images: not the features of the paper.",
+        "they are in the files, all others are on samples of unit length; GRMSC_Naive has no raw "
+        "row. The Yale views are derived from the images: not the features of the paper.",
         missing("paper", rows),
         cost(rows),
         reached(rows),
