@@ -220,7 +220,7 @@ def test_narrow(read):
 
 
 @pytest.mark.parametrize(
-    ("name", "jobs"), [("smoke", 54), ("paper", 20052), ("wide", 330), ("open", 2340)]
+    ("name", "jobs"), [("smoke", 54), ("paper", 25092), ("wide", 330), ("open", 2340)]
 )
 def test_the_protocols_of_the_repository(name, jobs):
     protocol = read_protocol(BENCHMARKS / f"{name}.toml")

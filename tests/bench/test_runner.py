@@ -242,6 +242,8 @@ def start(protocol_file, store):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # a shell in the background ignores it, and children inherit that
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 
