@@ -175,7 +175,7 @@ def test_missing_views_are_refused_in_words(planted):
         with pytest.raises(ValueError, match=r"view 'protein' contains NaN.* needs every view of"):
             call()
     views["protein"][4, 0] = np.nan  # a single value is a gap in the data, not a missing view
-    with pytest.raises(ValueError, match="drop or impute these values .* before clustering"):
+    with pytest.raises(ValueError, match=r"drop or impute these values .* before clustering"):
         select(views, 3)
 
 

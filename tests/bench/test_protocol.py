@@ -237,7 +237,7 @@ def test_the_grids_of_the_paper_protocol():
     assert {name: n // 6 for name, n in tuned.items()} == {
         "GRMSC": 9 * 9 * 7 * 2,
         "GRMSC_Naive": 9 * 9 * 7 * 2,
-        "GRMSC (raw)": 7 * 7 * 3 * 2,
+        "GRMSC (raw)": 9 * 9 * 7 * 2,
         "MSC_Naive": 9,
         "MSC_Naive (raw)": 9,
         "LRR_BSV": 9,
