@@ -288,7 +288,7 @@ class AnchorGRMSC(MultiViewClusterer):
         self.alpha_ = 1e-3 * min(1, 2000 / n) if self.alpha is None else float(self.alpha)
         self.recall_, L = [1.0] * len(As), None
         if self.lam2 > 0:
-            k = min(10, n - 1) if self.n_neighbors is None else self.n_neighbors
+            k = self._count_neighbors(n)
             L, self.recall_ = sample_laplacian(
                 workers, chunks, spans, sample, k, self.alpha_, self.sigma2, rng
             )
@@ -411,6 +411,9 @@ class AnchorGRMSC(MultiViewClusterer):
             )
         return m
 
+    def _count_neighbors(self, n: int) -> int:
+        return min(10, n - 1) if self.n_neighbors is None else self.n_neighbors
+
     def _numbers(self, views: Sequence[Any]) -> Any:
         """Return the dtype of the solver."""
         if self.dtype != "auto":
@@ -421,7 +424,7 @@ class AnchorGRMSC(MultiViewClusterer):
     def _check_room(self, views: Sequence[Any], m: int, client: Any) -> None:
         """Refuse what does not fit in memory, before any work."""
         n, size = int(views[0].shape[0]), self._numbers(views).itemsize
-        k = min(10, n - 1) if self.n_neighbors is None else self.n_neighbors
+        k = self._count_neighbors(n)
         reduced = sum(min(m, int(view.shape[1])) + 1 for view in views)
         # The state, four m x n matrices of the systems that are solved, and half of the two-hop
         # entries (mutual neighbours are fewer than k) of every view, each with its column number.
