@@ -29,9 +29,10 @@ import numpy as np
 import scipy.linalg
 from sklearn.metrics import adjusted_rand_score
 
+from polyspan.counting import N_CANDIDATES, _stability
+from polyspan.counting import graphs as exact_graphs
 from polyspan.datasets import load_dataset
 from polyspan.graphs import normalized
-from polyspan.selection import N_CANDIDATES, _graphs, _stability
 from polyspan.sharing import sharing
 from polyspan.spectral import cluster_rows
 from polyspan.views import check_views
@@ -66,7 +67,7 @@ def main(argv: list[str] | None = None) -> int:
 def graphs(views) -> list[np.ndarray]:
     """The affinities that `count_clusters` looks at."""
     with sharing():
-        return [W for _, W in _graphs(check_views(views), None)]
+        return [W for _, W in exact_graphs(check_views(views), None, None)]
 
 
 def counts(Ws: list[np.ndarray], seed: int) -> list[int]:

@@ -1,0 +1,183 @@
+"""The number of clusters without labels: eigengap and stability together, with the evidence."""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from sklearn.metrics import adjusted_rand_score
+from sklearn.utils import check_random_state
+
+from polyspan.affinity import affinity_matrix
+from polyspan.devices import check_device
+from polyspan.graphs import normalized
+from polyspan.methods.grmsc import GRMSC
+from polyspan.params import check_params, device_name, integer, seed
+from polyspan.sharing import sharing
+from polyspan.spectral import cluster_rows
+from polyspan.views import Views, check_views, missing_rows
+
+Progress = Callable[[int, int, str], Any]
+
+SCALINGS = ("unit", "standard+unit")
+FULL_GRID_BELOW = 1500  # samples; with more the number of solves falls like 1 / n^2
+N_CANDIDATES = 8  # numbers of clusters that are tried for stability
+
+
+def count_clusters(
+    views: Any,
+    random_state: int | np.random.RandomState | None = None,
+    max_clusters: int | None = None,
+    progress: Progress | None = None,
+    device: str | None = None,
+) -> tuple[int, dict[str, Any]]:
+    """Estimate the number of clusters: eigengap and stability together.
+
+    A graph of c clear clusters has c large eigenvalues and a gap after them. The spectra of the
+    sparse affinities of several settings of `GRMSC` are averaged, and the numbers with the
+    largest gaps are the candidates. For each of them every setting is clustered, and stability is
+    the mean adjusted Rand index between settings: a wrong number is split or joined differently
+    by each. The answer is the candidate with the largest product of gap and stability.
+
+    Stability is not that of subsamples of a solved affinity: its links would stay as they are, and
+    small pieces would be found again whatever the data. On noise, that grows with the number of
+    clusters, and agreement between settings does not (``benchmarks/count_rules.py``).
+
+    Parameters
+    ----------
+    views : list, tuple or dict of (n, d_k) arrays, or one (n, d) array
+        The views, as every method takes them. No sample may lack a view.
+    random_state : int, RandomState or None, default=None
+        Seeds k-means.
+    max_clusters : int, default=None
+        Largest number to consider; None is n / 5.
+    progress : callable, default=None
+        Called as ``progress(done, total, text)``.
+    device : str or None, default=None
+        Where to compute, such as ``"cuda"``, see `GRMSC`.
+
+    Returns
+    -------
+    n_clusters : int
+        At least 2.
+    evidence : dict
+        ``candidates`` (numbers, the largest gap first), ``gaps`` and ``stability`` (one for each
+        candidate; stability is 1 where there is only one setting, with very many samples),
+        ``scores`` (their product as a share of the largest: look at all that are near 1),
+        ``votes`` (how many settings have their own largest gap at which number),
+        ``eigenvalues`` (the mean spectrum, largest first), ``settings`` and ``chosen``.
+
+    Examples
+    --------
+    >>> from polyspan.datasets import make_subspaces
+    >>> from polyspan.selection import count_clusters
+    >>> data = make_subspaces(n_samples=90, n_clusters=3, random_state=0)
+    >>> count_clusters(data.views, random_state=0)[0]
+    3
+    """
+    check_params(
+        "count_clusters",
+        {"random_state": random_state, "max_clusters": max_clusters, "device": device},
+        {"random_state": seed, "max_clusters": integer(2, none="n / 5"), "device": device_name},
+    )
+    if device is not None:
+        check_device("count_clusters", device)
+    number = int(check_random_state(random_state).randint(2**31))
+    with sharing():
+        return count(
+            complete_views("count_clusters", views), number, max_clusters, progress, device
+        )
+
+
+def count(
+    views: Views,
+    number: int,
+    max_clusters: int | None,
+    progress: Progress | None,
+    device: str | None,
+) -> tuple[int, dict[str, Any]]:
+    """The work of `count_clusters`, inside `sharing`."""
+    n = views.n_samples
+    if n < 5:
+        raise ValueError(
+            f"The number of clusters cannot be estimated from {n} samples: give n_clusters."
+        )
+    limit = min(max(2, n // 5) if max_clusters is None else max_clusters, n - 1)
+    solves, spectra, vectors = [], [], []
+    for params, W in graphs(views, progress, device):
+        w, V = scipy.linalg.eigh(normalized(W), subset_by_index=[n - limit - 1, n - 1])
+        solves.append(params)
+        spectra.append(w[::-1])
+        vectors.append(V[:, ::-1])
+    mean = np.mean(spectra, axis=0)
+    gaps = mean[1:-1] - mean[2:]  # gaps[i] is that after i + 2 eigenvalues
+    candidates = [int(i) + 2 for i in np.argsort(-gaps, kind="stable")[:N_CANDIDATES]]
+    stability = [_stability(vectors, c, number) for c in candidates]
+    scores = np.array([gaps[c - 2] * s for c, s in zip(candidates, stability, strict=True)])
+    chosen = candidates[int(np.argmax(scores))]
+    own = [int(np.argmax(w[1:-1] - w[2:])) + 2 for w in spectra]
+    return chosen, {
+        "candidates": candidates,
+        "gaps": [float(gaps[c - 2]) for c in candidates],
+        "stability": stability,
+        "scores": [float(x) for x in scores / (scores.max() if scores.max() > 0 else 1.0)],
+        "votes": {str(c): own.count(c) for c in sorted({*own, *candidates})},
+        "eigenvalues": [float(x) for x in mean],
+        "settings": solves,
+        "chosen": chosen,
+    }
+
+
+def graphs(
+    views: Views, progress: Progress | None, device: str | None
+) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
+    """Settings of `GRMSC` and their sparse affinities; `select` solves most of them anyway."""
+    n = views.n_samples
+    solves = [params for params in exact_solves(n, (30, 10)) if "orientation" not in params]
+    for done, params in enumerate(solves):
+        if progress is not None:
+            progress(done, len(solves), f"number of clusters: GRMSC {params}")
+        model = GRMSC(2, **params, device=device)  # the solution is the same for any number
+        checked = model._check(views)
+        Z = model._solution(checked, model._scaled(checked, model.scale))
+        yield params, affinity_matrix(Z, "sparse", 10).toarray()
+
+
+def exact_solves(n: int, neighbors: Sequence[int]) -> list[dict[str, Any]]:
+    """Parameters that change the representation; fewer for many samples, a solve is O(n^3)."""
+    ks = [min(k, n - 1) for k in dict.fromkeys(neighbors)]
+    solves: list[dict[str, Any]] = [
+        {"scale": scale, "n_neighbors": k, "lam1": lam1, "lam2": lam2}
+        for lam1, lam2 in ((100.0, 1000.0), (1.0, 10.0))
+        for k in ks
+        for scale in SCALINGS
+    ]
+    solves += [
+        {"scale": scale, "n_neighbors": ks[0], "orientation": "published"} for scale in SCALINGS
+    ]
+    return solves[: max(1, int(len(solves) * min(1.0, (FULL_GRID_BELOW / n) ** 2)))]
+
+
+def _stability(vectors: list[np.ndarray], c: int, number: int) -> float:
+    """Mean adjusted Rand index between the settings' clusterings into c clusters."""
+    found = [cluster_rows(V[:, :c], c, n_init=5, random_state=number) for V in vectors]
+    pairs = [adjusted_rand_score(a, b) for a, b in combinations(found, 2)]
+    return float(np.mean(pairs)) if pairs else 1.0
+
+
+def complete_views(owner: str, views: Any) -> Views:
+    """Checked views; samples that lack one, which `GRMSC` would take, are refused in words."""
+    try:
+        return check_views(views)
+    except ValueError as error:
+        try:
+            found = check_views(views, None, GRMSC())
+        except ValueError:
+            raise error from None
+        gone = [name for X, name in zip(*found, strict=True) if missing_rows(X) is not None]
+        raise ValueError(
+            f"view {gone[0]} contains NaN, samples without this view, and {owner} needs every view "
+            "of every sample: leave these samples out, or fit GRMSC with a number of clusters of "
+            "your own, which takes them."
+        ) from None
