@@ -8,25 +8,8 @@
 The labels are used for the scores only. *plain* is `ConcatSpectral` with its defaults. The number
 of clusters is given, as for the plain baseline; the last columns ask `count_clusters` for it.
 Every run appends a row to results/label_free.jsonl; the table has the latest row of each data set.
-Rules for the number of clusters are compared by count_rules.py.
-
-3-Sources stays below the wanted .74: its best settings have .74 to .75, the others of the better
-half .66 to .71, and the consensus lies between. Three changes were tried on the eight sets below
-1,000 samples (mean NMI of seeds 0 to 2) and dropped, since each loses more than it gains:
-
-    soft      weights in proportion to the agreement above the median, not equal
-    central   agreement weighed by the others' own agreement (leading eigenvector), then the half
-    graph     spectral clustering of the mean of the settings' sparse graphs, instead of labels
-
-                   now    soft   central  graph
-    yale_images    .773   .762   .773     .769
-    three_sources  .730   .743   .729     .768
-    msrc_v1        .718   .729   .707     .721
-    ngs            .941   .935   .941     .930
-    bbcsport       .928   .928   .928     .922
-    prokaryotic    .523   .362   .523     .269
-    movies617      .330   .330   .329     .263
-    bbc            .798   .777   .795     .749
+Rules for the number of clusters are compared by count_rules.py, those for the consensus by
+consensus_rules.py.
 
 Up to FULL_GRID_BELOW samples the whole grid is solved. With 1000 there, a set of 2,000 had three
 solves, a thin consensus, so it was raised to 1500 for that reason, at a higher cost. The figures

@@ -90,7 +90,7 @@ def test_same_seed_same_result(planted):
 
 
 def test_a_setting_that_fails_is_a_row(planted):
-    grid = [{"n_neighbors": 10}, {"n_neighbors": 90}]
+    grid = [{"n_neighbors": 10}, {"n_neighbors": 10, "affinity": "sparse"}, {"n_neighbors": 90}]
     found = select(planted.views, 3, grid=grid, random_state=0)
     row = found.table[-1]
     assert row["status"] == "failed"
@@ -200,7 +200,8 @@ def test_bad_settings_are_outvoted():
     labels = np.array([noisy(truth, 0.1, s) for s in range(4)] + bad)
     agreement, weights = rank_settings(labels, ["a", "a", "b", "b"] * 2)
     assert agreement[:4].min() > agreement[4:].max()
-    np.testing.assert_array_equal(weights > 0, [True] * 4 + [False] * 4)
+    worst = np.isin(np.arange(8), np.argsort(agreement)[:2])  # a quarter
+    np.testing.assert_allclose(weights, np.where(worst, 0, 1 / 6), atol=1e-15)
     merged, certainty = consensus(labels, weights, 3, random_state=0)
     assert clustering_scores(truth, merged)["nmi"] > 0.95
     assert certainty.mean() > 0.5
@@ -243,7 +244,7 @@ def test_corrupted_samples_are_less_certain(planted):
     for view in views:
         view[:8] = rng.normal(scale=view.std(), size=(8, view.shape[1]))
     found = select(views, 3, grid=SMALL, random_state=0)
-    assert found.certainty[:8].mean() < found.certainty[8:].mean() - 0.2
+    assert found.certainty[:8].mean() < found.certainty[8:].mean() - 0.15
 
 
 def test_count_finds_planted_clusters():

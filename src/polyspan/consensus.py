@@ -8,6 +8,8 @@ import scipy.sparse as sp
 
 from polyspan.spectral import cluster_rows, spectral_clustering
 
+LEFT_OUT = 0.25  # of the settings; benchmarks/consensus_rules.py compares other shares
+
 
 def rank_settings(labels: np.ndarray, groups: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """Score settings by their agreement with the others, and weigh them for the consensus.
@@ -24,14 +26,14 @@ def rank_settings(labels: np.ndarray, groups: Sequence[str]) -> tuple[np.ndarray
     agreement : (m,) array
         Mean over the groups of the mean normalised mutual information with their settings.
     weights : (m,) array
-        Equal for the better half, 0 for the others; their sum is 1.
+        0 for the quarter with the least agreement, equal for the others; their sum is 1.
 
     Examples
     --------
     >>> labels = np.array([[0, 0, 1, 1]] * 3 + [[0, 1, 0, 1]])
     >>> agreement, weights = rank_settings(labels, ["a", "a", "b", "b"])
     >>> agreement.round(2), weights.round(2)
-    (array([0.75, 0.75, 0.5 , 0.  ]), array([0.5, 0.5, 0. , 0. ]))
+    (array([0.75, 0.75, 0.5 , 0.  ]), array([0.33, 0.33, 0.33, 0.  ]))
     """
     A = pairwise_nmi(labels)
     m = len(A)
@@ -43,8 +45,8 @@ def rank_settings(labels: np.ndarray, groups: Sequence[str]) -> tuple[np.ndarray
         means.append(np.where(counts > 0, (A * others).sum(axis=1) / np.maximum(counts, 1), np.nan))
     # A setting alone in its group has no mean there; alone in all, it agrees with itself.
     agreement = np.nanmean(np.array(means), axis=0) if m > 1 else np.ones(1)
-    better = agreement >= np.median(agreement)
-    return agreement, better / better.sum()
+    kept = agreement >= np.quantile(agreement, LEFT_OUT)
+    return agreement, kept / kept.sum()
 
 
 def pairwise_nmi(labels: np.ndarray) -> np.ndarray:

@@ -3,7 +3,7 @@
 Nobody without labels can tell which setting is good, but good settings tend to find the same
 clusters and bad ones each their own. So `select` runs a grid of settings and the plain baselines,
 scores each by how well its labels agree with those of the others, and clusters the samples once
-more by how often the better settings put them together.
+more by how often the settings put them together, the worst quarter left out.
 """
 
 import time
@@ -96,8 +96,8 @@ def select(
     The settings are those of ``grid`` and the plain baselines (`ConcatSpectral`, `ConcatKMeans`).
     A setting's agreement is the mean normalised mutual information between its labels and those
     of the others, first averaged within groups of like settings so that a large group does not
-    outvote a small one. The better half enters the consensus: samples are clustered (spectral
-    clustering) by how often these settings put them together.
+    outvote a small one. The quarter that agrees least is left out; samples are clustered (spectral
+    clustering) by how often the other settings put them together.
 
     Parameters
     ----------
