@@ -31,7 +31,7 @@ from polyspan import GRMSC, ConcatSpectral
 from polyspan.consensus import consensus, pairwise_nmi, rank_settings
 from polyspan.datasets import load_dataset
 from polyspan.metrics import clustering_scores
-from polyspan.selection import _row, _settings
+from polyspan.selection import _baselines, _row, _settings
 from polyspan.sharing import sharing
 from polyspan.views import check_views
 
@@ -57,7 +57,8 @@ def scores(name: str, seeds: int, device: str | None) -> dict[str, float]:
     """Mean NMI of every rule."""
     data = load_dataset(name)
     views, c = check_views(data.views), data.n_clusters
-    models = _settings(views.n_samples, c, GRMSC, None, device)
+    n = views.n_samples
+    models = _baselines(n, c, False) + _settings(n, c, GRMSC, None, device)
     groups = [_row(model)["group"] for model in models]
     numbers = [int(np.random.RandomState(seed).randint(2**31)) for seed in range(seeds)]
     rows: list[list[np.ndarray]] = [[] for _ in numbers]

@@ -4,6 +4,7 @@
     python benchmarks/scale.py --n 100000 1000000 --methods AnchorGRMSC
     python benchmarks/scale.py --data hdigit scene15    # real data (set POLYSPAN_DATA)
     python benchmarks/scale.py --data hdigit --methods GRMSC GRMSC-dense --device cuda
+    python benchmarks/scale.py --data hdigit --methods AnchorGRMSC --anchors 2000 --kept 2 3 5 10
     python benchmarks/scale.py --dask 1 2 --n 100000    # on Dask, with so many workers
     python benchmarks/scale.py --table                  # what was found before, the last of each
 
@@ -11,7 +12,8 @@ Planted: 10 subspaces of dimension 3, three views of 50 features, noise of a ten
 length, 5% of the samples corrupted in every view, float32. Every fit has a process of its own; its
 peak memory is all that the process ever held, the data and the libraries included (with Dask: the
 sum over the workers and the one who asks). Every row is printed and appended to
-benchmarks/results/scale.jsonl; the exponent is that of time in n between the last two sizes.
+benchmarks/results/scale.jsonl; the exponent is that of time in n between the last two sizes. With
+--kept the same solution is clustered with other numbers of kept links as well, untimed.
 """
 
 import argparse
@@ -22,6 +24,7 @@ import resource
 import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +33,7 @@ from sklearn.cluster import MiniBatchKMeans
 from polyspan import GRMSC, METHODS, AnchorGRMSC, ConcatSpectral, __version__
 from polyspan.datasets import load_dataset, make_subspaces
 from polyspan.metrics import clustering_scores
+from polyspan.sharing import sharing
 from polyspan.views import check_views, scale_views
 
 HERE = Path(__file__).resolve().parent
@@ -37,7 +41,8 @@ RESULTS = HERE / "results" / "scale.jsonl"
 SIZES = [1_000, 10_000, 100_000, 1_000_000]
 # Most samples on which each is run: beyond, time or memory grow out of hand.
 LIMITS = {"AnchorGRMSC": 10**9, "LMVSC": 10**9, "MiniBatchKMeans": 10**9,
-          "ConcatSpectral": 20_000, "GRMSC": 2_000, "GRMSC-dense": 2_000}  # fmt: skip
+          "ConcatSpectral": 20_000, "GRMSC": 2_000, "GRMSC-dense": 2_000,
+          "GRMSC-default": 2_000}  # fmt: skip
 # What the real data need: more anchors than planted subspaces of dimension 3.
 REAL = {"n_anchors": 1000, "n_kept": 3, "dtype": "float32"}
 
@@ -53,12 +58,12 @@ def minibatch(views, c):
     return model.fit(X).labels_
 
 
-def fit(method, views, c, real, device):
-    """Labels, and what else a row should say."""
+def fit(method, views, c, real, device, other):
+    """Labels, and what else a row should say; ``other`` holds what differs from our setting."""
     if method == "MiniBatchKMeans":
         return minibatch(views, c), {}
     if method == "AnchorGRMSC":
-        given = REAL if real else {"n_anchors": 64}
+        given = (REAL if real else {"n_anchors": 64}) | other
         model = AnchorGRMSC(c, n_neighbors=10, random_state=0, **given).fit(views)
         told = {"m": len(model.anchors_[0]), "turns": model.n_iter_,
                 "products": sum(model.products_),
@@ -68,6 +73,8 @@ def fit(method, views, c, real, device):
         alpha = 1e-3 * min(1, 2000 / len(views[0]))
         given = {"n_neighbors": 10, "lam1": 0.1, "lam2": 1.0, "alpha": alpha, "device": device}
         given["affinity"] = "dense" if method == "GRMSC-dense" else "sparse"
+        given = {"device": device} if method == "GRMSC-default" else given
+        given |= {name: value for name, value in other.items() if name == "n_kept"}
         model = GRMSC(c, random_state=0, **given).fit(views)
         return model.labels_, {"turns": model.n_iter_} | ({"device": device} if device else {})
     if method == "ConcatSpectral":
@@ -79,7 +86,7 @@ def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
-def measure(method, work, n, device):
+def measure(method, work, n, device, anchors, kept):
     """One row; runs in a process of its own."""
     warnings.simplefilter("ignore")
     if work == "planted":
@@ -88,10 +95,16 @@ def measure(method, work, n, device):
         data = load_dataset(work)
         views = [X.toarray() if hasattr(X, "toarray") else X for X in data.views]
         labels = data.labels
-    before = peak()
-    started, cpu = time.perf_counter(), time.process_time()
-    found, told = fit(method, views, len(set(labels)), work != "planted", device)
-    seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
+    before, other = peak(), {} if anchors is None else {"n_anchors": anchors}
+    ours = method, views, len(set(labels)), work != "planted", device
+    with sharing() if kept else nullcontext():  # one solution for all
+        started, cpu = time.perf_counter(), time.process_time()
+        found, told = fit(*ours, other)
+        seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
+        if kept:
+            scores = {k: clustering_scores(labels, fit(*ours, other | {"n_kept": k})[0])["nmi"]
+                      for k in kept}  # fmt: skip
+            told["by kept"] = {str(k): round(score, 4) for k, score in scores.items()}
     return {"work": work, "n": len(labels), "method": method, "s": round(seconds, 1),
             "cpu s": round(cpu, 1), "peak GiB": round(peak(), 2), "data GiB": round(before, 2),
             "nmi": round(clustering_scores(labels, found)["nmi"], 4)} | told  # fmt: skip
@@ -141,10 +154,13 @@ def rows_of(args):
         for method in args.methods:
             limit = LIMITS[method] if args.limit is None else args.limit
             if (n or 0) <= limit:
-                yield alone(measure, method, work, n, args.device)
+                own = args.anchors if method == "AnchorGRMSC" else [None]
+                for anchors in own:
+                    yield alone(measure, method, work, n, args.device, anchors, args.kept)
 
 
-HEAD = ["work", "n", "method", "s", "cpu s", "peak GiB", "nmi", "m", "recall", "turns", "products"]
+HEAD = ["work", "n", "method", "s", "cpu s", "peak GiB", "nmi", "m", "recall", "turns", "products",
+        "by kept"]  # fmt: skip
 
 
 def line(row):
@@ -180,7 +196,7 @@ def table():
     rows = {}
     for text in RESULTS.read_text().splitlines():
         row = json.loads(text)
-        rows[row.get("work"), row.get("n"), row.get("method"), row.get("device")] = row
+        rows[tuple(row.get(name) for name in ("work", "n", "method", "device", "m"))] = row
     found = sorted(rows.values(), key=lambda row: (row["work"] != "planted", row["work"], row["n"]))
     print(f"| {' | '.join(HEAD)} |\n|{'---|' * len(HEAD)}")
     print("\n".join(map(line, found)) + "\n")
@@ -194,6 +210,8 @@ def main():
     parser.add_argument("--methods", nargs="+", choices=list(LIMITS), default=list(LIMITS))
     parser.add_argument("--limit", type=int, help="most samples for every method")
     parser.add_argument("--device", help="where exact GRMSC computes, such as cuda")
+    parser.add_argument("--anchors", type=int, nargs="+", default=[None], metavar="M")
+    parser.add_argument("--kept", type=int, nargs="+", default=[], metavar="K")
     parser.add_argument("--dask", type=int, nargs="+", metavar="WORKERS")
     parser.add_argument("--table", action="store_true", help="only print what was found before")
     args = parser.parse_args()

@@ -87,7 +87,7 @@ def _check_recall(recalls: Sequence[float]) -> None:
                 f"Only {found:.0%} of the neighbours in view {view} were found: the graph of this "
                 "view is not reliable; reduce its features first.",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=7,
             )
 
 

@@ -114,12 +114,30 @@ def bipartite_graph(
     >>> np.allclose(Y @ Y.T, np.kron(np.eye(2), np.ones((3, 3))))
     True
     """
+    return link_spectrum(workers, Zs, n_clusters, n_kept)[1]
+
+
+def link_spectrum(
+    workers: Threads | Cluster, Zs: Sequence[Any], k: int, n_kept: int | None
+) -> tuple[np.ndarray, Bipartite]:
+    """The k largest eigenvalues of ``B^T B``, in ascending order, and the coordinates they give.
+
+    They are the squared singular values of B, and the eigenvalues of ``B B^T``: the affinity of
+    samples by the anchors that they share, which is normalised, with 1 as its largest eigenvalue.
+
+    Examples
+    --------
+    >>> Z = np.kron(np.eye(2), np.ones((3, 2)))
+    >>> with Threads(1) as workers:
+    ...     link_spectrum(workers, [Z], 3, None)[0].round(12) + 0.0
+    array([0., 1., 1.])
+    """
     degrees = sum(workers.collect(workers.map(_anchor_degrees, Zs, n_kept=n_kept)))
     gram = sum(workers.collect(workers.map(_link_gram, Zs, n_kept=n_kept, degrees=degrees)))
     m = len(gram)
-    w, V = scipy.linalg.eigh(gram, subset_by_index=[m - n_clusters, m - 1])
+    w, V = scipy.linalg.eigh(gram, subset_by_index=[m - k, m - 1])
     sure = w > m * np.finfo(float).eps  # the largest is 1; the rest is rounding
-    return Bipartite(n_kept, degrees, np.where(sure, V / np.sqrt(np.where(sure, w, 1)), 0))
+    return w, Bipartite(n_kept, degrees, np.where(sure, V / np.sqrt(np.where(sure, w, 1)), 0))
 
 
 def nearest_center(Y: np.ndarray, centers: np.ndarray) -> np.ndarray:

@@ -1,8 +1,9 @@
 """The common shape of all methods: views -> representation -> affinity -> labels."""
 
 import warnings
-from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple, Self
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -30,6 +31,8 @@ from polyspan.views import (
     missing_rows,
     scale_views,
 )
+
+T = TypeVar("T")
 
 COMMON: dict[str, Check] = {
     "n_clusters": integer(1),
@@ -132,23 +135,29 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
         if data is None:
             return self._solve(views, Xs)
 
-        def make() -> tuple[Array, dict[str, Any], list[Warning]]:
-            before = dict(vars(self))
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
-                Z = self._solve(views, Xs)
-            fitted = {k: v for k, v in vars(self).items() if before.get(k, self) is not v}
-            return Z, fitted, [one.message for one in caught]  # type: ignore[misc]
-
         after = AFTER_THE_SOLUTION | (set() if self._solve_counts else {"n_clusters"})
         params = {k: v for k, v in self.get_params().items() if k not in after}
         key = data, type(self).__name__, repr(sorted(params.items()))
-        Z, fitted, messages = shared(key, make, views.n_samples**2 * views.itemsize)
+        solve = partial(self._recorded, lambda: self._solve(views, Xs))
+        return self._replayed(shared(key, solve, views.n_samples**2 * views.itemsize))
+
+    def _recorded(self, solve: Callable[[], T]) -> tuple[T, dict[str, Any], list[Warning]]:
+        """What ``solve`` returns, with the attributes that it sets and its warnings."""
+        before = dict(vars(self))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found = solve()
+        fitted = {k: v for k, v in vars(self).items() if before.get(k, self) is not v}
+        return found, fitted, [one.message for one in caught]  # type: ignore[misc]
+
+    def _replayed(self, recorded: tuple[T, dict[str, Any], list[Warning]]) -> T:
+        """Bring what was recorded to this model."""
+        found, fitted, messages = recorded
         for name, value in fitted.items():
             setattr(self, name, value)
         for message in messages:
-            warnings.warn(message, stacklevel=3)
-        return Z
+            warnings.warn(message, stacklevel=4)
+        return found
 
     def _shareable(self) -> bool:
         """Whether views and parameters say all that `_solve` finds: it draws no random numbers."""

@@ -1,4 +1,8 @@
-"""The number of clusters without labels: eigengap and stability together, with the evidence."""
+"""The number of clusters without labels: eigengap and stability together, with the evidence.
+
+What is looked at are solutions of `GRMSC`, and with many samples, where these take too long, of
+`AnchorGRMSC`. Which of them is decided here, for `polyspan.selection.select` as well.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
@@ -6,12 +10,18 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse as sp
+from array_api_compat import device as array_device
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_random_state
 
 from polyspan.affinity import affinity_matrix
+from polyspan.anchors import embed, link_spectrum
+from polyspan.chunks import Threads
 from polyspan.devices import check_device
 from polyspan.graphs import normalized
+from polyspan.linalg import to_numpy
+from polyspan.methods.anchorgrmsc import AnchorGRMSC
 from polyspan.methods.grmsc import GRMSC
 from polyspan.params import check_params, device_name, integer, seed
 from polyspan.sharing import sharing
@@ -23,6 +33,12 @@ Progress = Callable[[int, int, str], Any]
 SCALINGS = ("unit", "standard+unit")
 FULL_GRID_BELOW = 1500  # samples; with more the number of solves falls like 1 / n^2
 N_CANDIDATES = 8  # numbers of clusters that are tried for stability
+# Samples up to which solutions are exact: one of 4,000 takes three minutes on two cores, one of
+# 10,000 nine seconds and 11 GiB on a GPU (docs/speed.md).
+EXACT_UP_TO = 4_000
+EXACT_UP_TO_ON_GPU = 10_000
+ANCHORS = 500  # of the solutions whose spectra are looked at
+COUNTED = 20_000  # samples that are looked at, of more
 
 
 def count_clusters(
@@ -40,6 +56,11 @@ def count_clusters(
     the mean adjusted Rand index between settings: a wrong number is split or joined differently
     by each. The answer is the candidate with the largest product of gap and stability.
 
+    With more than 4,000 samples (10,000 with a GPU as ``device``) the settings are of
+    `AnchorGRMSC` with 500 anchors, fitted to 20,000 samples drawn at random where there are more.
+    A sample is then linked to another by the anchors that they share; the eigenvalues are those
+    of this normalised affinity, the squared singular values of the links.
+
     Stability is not that of subsamples of a solved affinity: its links would stay as they are, and
     small pieces would be found again whatever the data. On noise, that grows with the number of
     clusters, and agreement between settings does not (``benchmarks/count_rules.py``).
@@ -51,7 +72,7 @@ def count_clusters(
     random_state : int, RandomState or None, default=None
         Seeds k-means.
     max_clusters : int, default=None
-        Largest number to consider; None is n / 5.
+        Largest number to consider; None is n / 5, at most 100 where anchors are used.
     progress : callable, default=None
         Called as ``progress(done, total, text)``.
     device : str or None, default=None
@@ -104,12 +125,13 @@ def count(
             f"The number of clusters cannot be estimated from {n} samples: give n_clusters."
         )
     limit = min(max(2, n // 5) if max_clusters is None else max_clusters, n - 1)
-    solves, spectra, vectors = [], [], []
-    for params, W in graphs(views, progress, device):
-        w, V = scipy.linalg.eigh(normalized(W), subset_by_index=[n - limit - 1, n - 1])
-        solves.append(params)
-        spectra.append(w[::-1])
-        vectors.append(V[:, ::-1])
+    if exactly(views, device):
+        found = list(_exact_spectra(views, limit, progress, device))
+    else:
+        limit = min(limit, ANCHORS // 5) if max_clusters is None else limit
+        found = list(_anchor_spectra(views, limit, number, progress))
+    solves = [params for params, _, _ in found]
+    spectra, vectors = [w for _, w, _ in found], [V for _, _, V in found]
     mean = np.mean(spectra, axis=0)
     gaps = mean[1:-1] - mean[2:]  # gaps[i] is that after i + 2 eigenvalues
     candidates = [int(i) + 2 for i in np.argsort(-gaps, kind="stable")[:N_CANDIDATES]]
@@ -127,6 +149,53 @@ def count(
         "settings": solves,
         "chosen": chosen,
     }
+
+
+def exactly(views: Views, device: str | None) -> bool:
+    """Whether the samples are few enough for exact solutions, where these are computed."""
+    first = views.arrays[0]
+    where = device or ("cpu" if sp.issparse(first) else str(array_device(first)))
+    return views.n_samples <= (EXACT_UP_TO if where.startswith("cpu") else EXACT_UP_TO_ON_GPU)
+
+
+def _exact_spectra(
+    views: Views, limit: int, progress: Progress | None, device: str | None
+) -> Iterator[tuple[dict[str, Any], np.ndarray, np.ndarray]]:
+    """Settings, ``limit + 1`` eigenvalues and eigenvectors of their graphs, largest first."""
+    n = views.n_samples
+    for params, W in graphs(views, progress, device):
+        w, V = scipy.linalg.eigh(normalized(W), subset_by_index=[n - limit - 1, n - 1])
+        yield params, w[::-1], V[:, ::-1]
+
+
+def _anchor_spectra(
+    views: Views, limit: int, number: int, progress: Progress | None
+) -> Iterator[tuple[dict[str, Any], np.ndarray, np.ndarray]]:
+    """The same for the graphs of `AnchorGRMSC`, of a part of very many samples."""
+    n = views.n_samples
+    if n > COUNTED:
+        rows = np.sort(np.random.RandomState(number).choice(n, COUNTED, replace=False))
+        few = [X[rows] if sp.issparse(X) else to_numpy(X)[rows] for X in views.arrays]
+        views = Views(few, views.names)
+    settings = anchor_solves([min(n, COUNTED, max(ANCHORS, 2 * limit))])
+    for done, params in enumerate(settings):
+        if progress is not None:
+            progress(done, len(settings), f"number of clusters: AnchorGRMSC {params}")
+        model = AnchorGRMSC(2, **params, random_state=number).fit(views)
+        with Threads(model.n_jobs) as workers:
+            Zs = [model.representation_.T]
+            w, graph = link_spectrum(workers, Zs, limit + 1, model.n_kept)
+            yield params, w[::-1], embed(Zs[0], graph)[:, ::-1]
+
+
+def anchor_solves(numbers: Sequence[int]) -> list[dict[str, Any]]:
+    """Parameters of `AnchorGRMSC` that change the representation, for these numbers of anchors."""
+    return [
+        {"scale": scale, "n_anchors": m, "lam1": lam1, "lam2": lam2, "dtype": "float32"}
+        for m in numbers
+        for lam1, lam2 in ((0.1, 1.0), (1.0, 10.0))
+        for scale in SCALINGS
+    ]
 
 
 def graphs(

@@ -21,20 +21,25 @@ from polyspan.consensus import consensus, pairwise_nmi, rank_settings
 from polyspan.counting import (
     SCALINGS,
     Progress,
+    anchor_solves,
     complete_views,
     count,
     count_clusters,
     exact_solves,
+    exactly,
 )
 from polyspan.devices import check_device
+from polyspan.methods.anchorgrmsc import AnchorGRMSC
 from polyspan.methods.baselines import ConcatKMeans, ConcatSpectral
 from polyspan.methods.grmsc import GRMSC
+from polyspan.methods.lmvsc import LMVSC
 from polyspan.params import check_params, device_name, integer, real, seed
 from polyspan.sharing import sharing
 from polyspan.views import Views
 
 __all__ = [
     "Selection",
+    "anchor_grid",
     "consensus",
     "count_clusters",
     "default_grid",
@@ -42,6 +47,14 @@ __all__ = [
     "rank_settings",
     "select",
 ]
+
+# Samples up to which `ConcatSpectral` runs. Its eigensolver factorises the k-NN graph: seconds
+# where there are clusters, but on noise 15 s for 5,000 samples, 100 s for 10,000, and more than
+# 250 s for 20,000.
+SPECTRAL_UP_TO = 10_000
+FEWEST_ANCHORS = 100
+LINKS = 10_000_000  # of samples to anchors, for the larger number of anchors
+FULL_ANCHOR_GRID_BELOW = 50_000  # samples; with more there are fewer solves
 
 
 @dataclass
@@ -94,6 +107,9 @@ def select(
     """Cluster by what many settings agree on; no labels, no tuning.
 
     The settings are those of ``grid`` and the plain baselines (`ConcatSpectral`, `ConcatKMeans`).
+    With more than 4,000 samples (10,000 with a GPU as ``device``), where `GRMSC` takes too long,
+    they are those of `AnchorGRMSC`, the same model at a cost that is linear in the number of
+    samples, and `LMVSC` is one more baseline. `ConcatSpectral` runs up to 10,000 samples.
     A setting's agreement is the mean normalised mutual information between its labels and those
     of the others, first averaged within groups of like settings so that a large group does not
     outvote a small one. The quarter that agrees least is left out; samples are clustered (spectral
@@ -108,8 +124,9 @@ def select(
     estimator : class, default=GRMSC
         The method that the grid is of.
     grid : list of dict, default=None
-        Parameters of the settings to run, in this order. None is a grid of this module for
-        `GRMSC`, smaller for many samples, and the defaults for other methods.
+        Parameters of the settings to run, in this order. None is `default_grid` for `GRMSC`, or
+        `anchor_grid` for many samples, and the defaults for other methods. With a grid, or
+        another method, that method runs whatever the number of samples.
     budget : float, default=None
         Seconds after which no new setting is started; at least one runs. With a budget the result
         depends on the speed of the machine. None runs the whole grid.
@@ -119,7 +136,7 @@ def select(
         Called as ``progress(done, total, text)`` before every setting and at the end.
     device : str or None, default=None
         Where the methods that have a parameter ``device`` compute, such as ``"cuda"``, see
-        `GRMSC`; a setting of ``grid`` may name its own.
+        `GRMSC`; a setting of ``grid`` may name its own. `AnchorGRMSC` and the baselines have none.
 
     Returns
     -------
@@ -151,7 +168,10 @@ def select(
             c, evidence = count(found, number, None, progress, device)
         else:
             c = int(n_clusters)
-        settings = _settings(n, c, estimator, grid, device)
+        own, params = estimator, grid
+        if estimator is GRMSC and grid is None and not exactly(found, device):
+            own, params = AnchorGRMSC, anchor_grid(n, c)
+        settings = _baselines(n, c, own is not estimator) + _settings(n, c, own, params, device)
         table: list[dict[str, Any]] = []
         rows: list[np.ndarray] = []
         for model in settings:
@@ -167,7 +187,7 @@ def select(
             result = _fit(model, found, row)
             if result is not None:
                 rows.append(result)
-        _check_failures(table, estimator)
+        _check_failures(table, own)
         ran = [row for row in table if row["status"] == "ok"]
         labels = np.array(rows)
         agreement, weights = rank_settings(labels, [row["group"] for row in ran])
@@ -213,6 +233,44 @@ def default_grid(n: int, n_clusters: int) -> list[dict[str, Any]]:
     ]
 
 
+def anchor_grid(n: int, n_clusters: int) -> list[dict[str, Any]]:
+    """Return the settings of `AnchorGRMSC` that `select` runs for many samples, the cheapest first.
+
+    Two numbers of anchors, the smaller of at least five for a cluster where that is affordable:
+    the links of all samples to the anchors are ten million at most, or to the smaller number.
+    Every representation serves two numbers of kept links. Beyond 50,000 samples the number of
+    representations falls like 1 / n, so that the time hardly grows, down to one for each scaling.
+
+    Examples
+    --------
+    >>> [len(anchor_grid(n, 10)) for n in (5_000, 50_000, 100_000, 1_000_000)]
+    [16, 16, 8, 4]
+    >>> sorted({params["n_anchors"] for params in anchor_grid(10_000, 10)})
+    [100, 500]
+    """
+    most = LINKS // n
+    few = max(FEWEST_ANCHORS, min(5 * n_clusters, max(2 * n_clusters, most)))
+    many = min(5 * few, most)
+    solves = anchor_solves([few, many] if many >= 2 * few else [few])
+    solves = solves[: max(len(SCALINGS), int(8 * min(1.0, FULL_ANCHOR_GRID_BELOW / n)))]
+    return [solve | {"n_kept": kept} for solve in solves for kept in (3, 10)]
+
+
+def _baselines(n: int, n_clusters: int, anchored: bool) -> list[MultiViewClusterer]:
+    """What costs little, and what a user with so many samples would try instead."""
+    models: list[MultiViewClusterer] = []
+    if anchored:
+        more = min(n, max(FEWEST_ANCHORS, 2 * n_clusters))
+        models += [LMVSC(scale=scale, n_anchors=m) for m in (None, more) for scale in SCALINGS]
+    if n <= SPECTRAL_UP_TO:
+        models += [
+            ConcatSpectral(scale=scale, n_neighbors=min(k, n - 1))
+            for k in ((10, 30) if anchored else (10, 15, 30))
+            for scale in SCALINGS
+        ]
+    return models + [ConcatKMeans(scale=scale) for scale in SCALINGS]
+
+
 def _settings(
     n: int,
     n_clusters: int,
@@ -220,18 +278,12 @@ def _settings(
     grid: Sequence[Mapping[str, Any]] | None,
     device: str | None,
 ) -> list[MultiViewClusterer]:
-    """The baselines, which cost little, then the grid."""
-    models: list[MultiViewClusterer] = [
-        ConcatSpectral(scale=scale, n_neighbors=min(k, n - 1))
-        for k in (10, 15, 30)
-        for scale in SCALINGS
-    ]
-    models += [ConcatKMeans(scale=scale) for scale in SCALINGS]
+    """The grid."""
     if grid is None:
         grid = default_grid(n, n_clusters) if estimator is GRMSC else [{}]
     # Without a device nothing is said: not every method has the parameter.
     where = {} if device is None or not _has_device(estimator) else {"device": device}
-    return models + [estimator(**(where | dict(params))) for params in grid]
+    return [estimator(**(where | dict(params))) for params in grid]
 
 
 def _has_device(estimator: type[MultiViewClusterer]) -> bool:

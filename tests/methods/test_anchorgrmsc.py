@@ -165,6 +165,15 @@ def test_large_singular_values_do_not_drown_float32():
     assert_allclose(Q, (left * np.maximum(values - 1 / mu, 0)) @ right.T, rtol=0, atol=1e-4)
 
 
+def test_float32_with_few_clean_samples_converges():
+    # With mu from 1e-4 the first systems are too ill-conditioned for float32.
+    data = make_subspaces(400, 5, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = AnchorGRMSC(5, n_anchors=100, dtype="float32", random_state=0).fit(data.views)
+    assert clustering_scores(data.labels, model.labels_)["nmi"] == pytest.approx(1.0)
+
+
 def test_a_group_of_all_samples_does_not_blow_up_float32():
     # One view: the consistent graph ties all samples together, and L is singular in that group.
     X = np.random.RandomState(0).uniform(size=(20, 5)).astype("f4") * 3

@@ -595,3 +595,13 @@ def test_a_line_over_counts_goes_from_left_to_right():
     columns, facts = _series(evidence)
     assert list(columns["gaps"].items()) == [(2.0, 0.2), (5.0, 0.1), (9.0, 0.3)]
     assert facts == {"chosen": 9}
+
+
+def test_the_map_of_large_views_is_nearly_exact(monkeypatch):
+    rng = np.random.default_rng(0)
+    views = [rng.normal(size=(300, 3)) * [9, 5, 2] @ rng.normal(size=(3, 40))]
+    exact = measure.draw_map(None, views, 3, "unit")
+    monkeypatch.setattr(measure, "MOST_VALUES", 0)
+    quick = measure.draw_map(None, views, 3, "unit")
+    # Three axes hold everything, and a randomised decomposition finds these to rounding.
+    np.testing.assert_allclose(quick.axes[:, :3], exact.axes[:, :3], atol=1e-8)

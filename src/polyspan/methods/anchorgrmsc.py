@@ -40,7 +40,7 @@ from polyspan.anchors import (
     project,
 )
 from polyspan.anchorsolver import gram, represent, solve_anchors
-from polyspan.base import COMMON, About, MultiViewClusterer
+from polyspan.base import AFTER_THE_SOLUTION, COMMON, About, MultiViewClusterer
 from polyspan.chunks import (
     Cluster,
     Rows,
@@ -60,6 +60,7 @@ from polyspan.chunks import (
 from polyspan.linalg import eigh, to_numpy
 from polyspan.neighbors import EXACT_BELOW
 from polyspan.params import check_params, integer, one_of, real
+from polyspan.sharing import fingerprint, shared
 from polyspan.spectral import quiet_kmeans
 from polyspan.views import Views, available_memory, check_products
 
@@ -109,8 +110,9 @@ class AnchorGRMSC(MultiViewClusterer):
     rho, mu_max : float, default=1.9 and 1e6
         Growth and limit of the penalty mu.
     mu0 : float or None, default=None
-        Start of mu; None is that of `GRMSC`, 1e-4, up to 20,000 samples and 1e-2 beyond, which
-        saves some seven turns in which hardly anything happens.
+        Start of mu; None is that of `GRMSC`, 1e-4, up to 20,000 samples in float64. Beyond, and in
+        float32, it is 1e-2: that saves some seven turns in which hardly anything happens, and
+        whose systems may be too ill-conditioned for float32.
     max_iter : int, default=100
         Most turns.
     tol : float, default=1e-4
@@ -190,7 +192,7 @@ class AnchorGRMSC(MultiViewClusterer):
         "alpha": real(0, none="1e-3 min(1, 2000 / n)"),
         "sigma2": one_of("own", "first"),
         "rho": real(1),
-        "mu0": real(0, open_low=True, none="1e-4 up to 20,000 samples, 1e-2 beyond"),
+        "mu0": real(0, open_low=True, none="1e-4 up to 20,000 samples in float64, else 1e-2"),
         "mu_max": real(0, open_low=True),
         "dtype": one_of("auto", "float32", "float64"),
         "chunk_size": integer(1),
@@ -263,21 +265,82 @@ class AnchorGRMSC(MultiViewClusterer):
         -------
         self
         """
+        data = None
         if is_large(X):
             views, names = self._open(X)
         else:
             views, names = _arrays(self._check(X), self.scale)
+            if self._shareable():
+                data = fingerprint(views)
         m = self._count_anchors(int(views[0].shape[0]))
         client = active_client(views)
         self._check_room(views, m, client)
         with Threads(self.n_jobs) if client is None else Cluster(client) as workers:
             chunks, spans, scaling = self._chunks(workers, views, names, is_large(X))
-            self._fit(workers, chunks, spans, m)
+            self._fit(workers, chunks, spans, m, data)
         self.scaling_ = scaling
         return self
 
-    def _fit(self, workers: Any, chunks: list[Any], spans: list[Any], m: int) -> None:
+    def _fit(
+        self, workers: Any, chunks: list[Any], spans: list[Any], m: int, data: str | None
+    ) -> None:
         n, rng = spans[-1][1], check_random_state(self.random_state)
+        Zs = self._shared(workers, chunks, spans, m, rng, data)
+        kept = None if self.affinity == "dense" else self.n_kept
+        bipartite = bipartite_graph(workers, Zs, self.n_clusters, kept)
+        self.bipartite_: tuple[Any, ...] = tuple(bipartite)  # plain tuples can be saved
+        Ys = workers.map(embed, Zs, graph=bipartite)
+        chosen = np.sort(rng.choice(n, min(n, max(SAMPLE, 100 * self.n_clusters)), replace=False))
+        (Y,) = take_samples(workers, workers.map(_alone, Ys), spans, chosen)
+        with quiet_kmeans():
+            kmeans = KMeans(self.n_clusters, n_init=self.n_init, random_state=rng).fit(Y)
+        self.centers_ = kmeans.cluster_centers_
+        found = workers.map(nearest_center, Ys, centers=self.centers_)
+        self.labels_ = np.concatenate(workers.collect(found))
+        if isinstance(workers, Threads):
+            self.representation_ = np.concatenate(Zs).T
+        else:
+            self.__dict__.pop("representation_", None)  # of an earlier fit
+
+    def _shareable(self) -> bool:
+        """Whether data and parameters say all that a fit finds."""
+        return isinstance(self.random_state, int | np.integer) and isinstance(self.anchors, str)
+
+    def _shared(
+        self,
+        workers: Any,
+        chunks: list[Any],
+        spans: list[Any],
+        m: int,
+        rng: np.random.RandomState,
+        data: str | None,
+    ) -> list[Any]:
+        """Z by `_represent`, or from an earlier fit inside `polyspan.sharing.sharing`."""
+        if data is None:
+            return self._represent(workers, chunks, spans, m, rng)
+
+        def make() -> Any:
+            return self._recorded(
+                lambda: (self._represent(workers, chunks, spans, m, rng), rng.get_state())
+            )
+
+        after = (AFTER_THE_SOLUTION | {"n_clusters", "n_anchors", "n_jobs"}) - {"random_state"}
+        params = {k: v for k, v in self.get_params().items() if k not in after}
+        key = data, type(self).__name__, m, repr(sorted(params.items()))
+        Zs, state = self._replayed(shared(key, make, spans[-1][1] * m * 8))
+        rng.set_state(state)  # what is drawn after it is the same as well
+        return Zs
+
+    def _represent(
+        self,
+        workers: Any,
+        chunks: list[Any],
+        spans: list[Any],
+        m: int,
+        rng: np.random.RandomState,
+    ) -> list[Any]:
+        """Solve for Z, transposed and in chunks."""
+        n = spans[-1][1]
         chosen = rng.choice(n, min(n, max(SAMPLE, n // 100)), replace=False)
         sample = take_samples(workers, chunks, spans, np.sort(chosen))
         if isinstance(self.anchors, str):
@@ -294,7 +357,8 @@ class AnchorGRMSC(MultiViewClusterer):
             )
         del sample
         run, frame = self._run(), make_frame(As)
-        mu0 = (1e-4 if n <= EXACT_BELOW else 1e-2) if self.mu0 is None else self.mu0
+        exact = n <= EXACT_BELOW and As[0].dtype == np.float64
+        mu0 = (1e-4 if exact else 1e-2) if self.mu0 is None else self.mu0
         Xs = workers.map(project, chunks, frame=workers.share(frame))
         chunks.clear()  # their memory is needed
         Zs, self.products_ = solve_anchors(
@@ -307,23 +371,8 @@ class AnchorGRMSC(MultiViewClusterer):
         root = (V * np.clip(w, 0, None) ** 0.25) @ V.T
         self.frame_: tuple[Any, ...] = tuple(frame)
         self.root_ = root
-        Zs = workers.map(_rotated, Zs, U=frame.U)
-        kept = None if self.affinity == "dense" else self.n_kept
-        bipartite = bipartite_graph(workers, Zs, self.n_clusters, kept)
-        self.bipartite_: tuple[Any, ...] = tuple(bipartite)  # plain tuples can be saved
-        Ys = workers.map(embed, Zs, graph=bipartite)
-        chosen = np.sort(rng.choice(n, min(n, max(SAMPLE, 100 * self.n_clusters)), replace=False))
-        (Y,) = take_samples(workers, workers.map(_alone, Ys), spans, chosen)
-        with quiet_kmeans():
-            kmeans = KMeans(self.n_clusters, n_init=self.n_init, random_state=rng).fit(Y)
-        self.centers_ = kmeans.cluster_centers_
-        found = workers.map(nearest_center, Ys, centers=self.centers_)
-        self.labels_ = np.concatenate(workers.collect(found))
         self.n_iter_, self.anchors_ = run.n_iter, As
-        if isinstance(workers, Threads):
-            self.representation_ = np.concatenate(Zs).T
-        else:
-            self.__dict__.pop("representation_", None)  # of an earlier fit
+        return workers.map(_rotated, Zs, U=frame.U)
 
     def predict(self, X: Any) -> np.ndarray:
         """Assign new samples to the clusters, without a new fit (see the notes of the class).

@@ -10,13 +10,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.cluster import KMeans, SpectralClustering
+from sklearn.cluster import SpectralClustering
 from sklearn.neighbors import kneighbors_graph
 
 from polyspan.base import COMMON, About, MultiViewClusterer
 from polyspan.linalg import to_numpy
 from polyspan.params import Check, integer
-from polyspan.spectral import quiet_kmeans
+from polyspan.spectral import kmeans, quiet_kmeans
 from polyspan.views import Views, scale_views
 
 _SHARED = {name: COMMON[name] for name in ("n_clusters", "scale", "n_init", "random_state")}
@@ -44,7 +44,7 @@ class ConcatKMeans(MultiViewClusterer):
     scale : {"unit", "standard+unit", None}, default="unit"
         Scaling of every view before they are put side by side.
     n_init : int, default=20
-        Restarts.
+        Restarts; of more than 20,000 samples they see that many, and the best starts a run on all.
     views : list of slices or of column lists, default=None
         Cuts a single 2-D ``X`` into views.
     random_state : int, RandomState or None, default=None
@@ -92,10 +92,8 @@ class ConcatKMeans(MultiViewClusterer):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Cluster the samples; ``X`` as in every method, ``y`` is ignored."""
         views = self._check(X)
-        with quiet_kmeans():
-            model = KMeans(self.n_clusters, n_init=self.n_init, random_state=self.random_state).fit(
-                concatenate(views, self.scale)
-            )
+        whole = concatenate(views, self.scale)
+        model = kmeans(whole, self.n_clusters, n_init=self.n_init, random_state=self.random_state)
         self.labels_, self.n_iter_ = model.labels_, model.n_iter_
         return self
 

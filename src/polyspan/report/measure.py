@@ -17,6 +17,7 @@ from polyspan.views import Views
 
 MOST_COMPARED = 2000  # samples whose single views are clustered for comparison
 MOST_AXES = 6  # axes that the map can show
+MOST_VALUES = 10_000_000  # in views side by side whose principal axes are exact
 MOST_VECTORS = 32  # eigenvectors behind the map: more change nothing in its first axes
 
 
@@ -176,6 +177,8 @@ def draw_map(W: Any, views: list[Any], n_clusters: int, scale: str | None) -> Ma
     wanted = min(MOST_AXES, *Y.shape)
     if sp.issparse(Y) and wanted < min(Y.shape):
         model = PCA(wanted, svd_solver="arpack", random_state=0)
+    elif Y.size > MOST_VALUES and not sp.issparse(Y):  # minutes otherwise, for a drawing
+        model = PCA(wanted, svd_solver="randomized", random_state=0)
     else:
         Y = Y.toarray() if sp.issparse(Y) else Y
         model = PCA(wanted, svd_solver="full")
