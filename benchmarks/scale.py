@@ -33,6 +33,7 @@ from sklearn.cluster import MiniBatchKMeans
 from polyspan import GRMSC, METHODS, AnchorGRMSC, ConcatSpectral, __version__
 from polyspan.datasets import load_dataset, make_subspaces
 from polyspan.metrics import clustering_scores
+from polyspan.selection import select
 from polyspan.sharing import sharing
 from polyspan.views import check_views, scale_views
 
@@ -42,7 +43,7 @@ SIZES = [1_000, 10_000, 100_000, 1_000_000]
 # Most samples on which each is run: beyond, time or memory grow out of hand.
 LIMITS = {"AnchorGRMSC": 10**9, "LMVSC": 10**9, "MiniBatchKMeans": 10**9,
           "ConcatSpectral": 20_000, "GRMSC": 2_000, "GRMSC-dense": 2_000,
-          "GRMSC-default": 2_000}  # fmt: skip
+          "GRMSC-default": 2_000, "select": 100_000}  # fmt: skip
 # What the real data need: more anchors than planted subspaces of dimension 3.
 REAL = {"n_anchors": 1000, "n_kept": 3, "dtype": "float32"}
 
@@ -77,6 +78,9 @@ def fit(method, views, c, real, device, other):
         given |= {name: value for name, value in other.items() if name == "n_kept"}
         model = GRMSC(c, random_state=0, **given).fit(views)
         return model.labels_, {"turns": model.n_iter_} | ({"device": device} if device else {})
+    if method == "select":
+        chosen = select(views, c, random_state=0, device=device)
+        return chosen.labels, {"settings": len(chosen.table)}
     if method == "ConcatSpectral":
         return ConcatSpectral(c, random_state=0).fit(views).labels_, {}
     return METHODS[method.lower()](c, random_state=0).fit(views).labels_, {}
