@@ -14,7 +14,8 @@ consensus_rules.py.
 
 Up to FULL_GRID_BELOW samples the whole grid is solved. With 1000 there, a set of 2,000 had three
 solves, a thin consensus, so it was raised to 1500 for that reason, at a higher cost. The figures
-alone would not decide, it wins one set and loses a little on another (NMI of seeds 0 / 1):
+alone would not decide, it wins one set and loses a little on another (NMI of seeds 0 / 1, when
+the better half of the settings made the consensus):
 
                    1000           1500           2000
     handwritten    .9392 / .9392  .9485 / .9485  .9475 / .9475

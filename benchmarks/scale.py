@@ -13,7 +13,8 @@ length, 5% of the samples corrupted in every view, float32. Every fit has a proc
 peak memory is all that the process ever held, the data and the libraries included (with Dask: the
 sum over the workers and the one who asks). Every row is printed and appended to
 benchmarks/results/scale.jsonl; the exponent is that of time in n between the last two sizes. With
---kept the same solution is clustered with other numbers of kept links as well, untimed.
+--kept the same solution is clustered with other numbers of kept links as well, untimed. --turns
+cuts a fit short, for a lower bound of its time; such a row says so.
 """
 
 import argparse
@@ -75,7 +76,7 @@ def fit(method, views, c, real, device, other):
         given = {"n_neighbors": 10, "lam1": 0.1, "lam2": 1.0, "alpha": alpha, "device": device}
         given["affinity"] = "dense" if method == "GRMSC-dense" else "sparse"
         given = {"device": device} if method == "GRMSC-default" else given
-        given |= {name: value for name, value in other.items() if name == "n_kept"}
+        given |= {name: value for name, value in other.items() if name != "n_anchors"}
         model = GRMSC(c, random_state=0, **given).fit(views)
         return model.labels_, {"turns": model.n_iter_} | ({"device": device} if device else {})
     if method == "select":
@@ -90,7 +91,7 @@ def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
-def measure(method, work, n, device, anchors, kept):
+def measure(method, work, n, device, anchors, kept, turns):
     """One row; runs in a process of its own."""
     warnings.simplefilter("ignore")
     if work == "planted":
@@ -99,16 +100,18 @@ def measure(method, work, n, device, anchors, kept):
         data = load_dataset(work)
         views = [X.toarray() if hasattr(X, "toarray") else X for X in data.views]
         labels = data.labels
-    before, other = peak(), {} if anchors is None else {"n_anchors": anchors}
+    asked = {"n_anchors": anchors, "max_iter": turns}
+    before, other = peak(), {name: value for name, value in asked.items() if value is not None}
     ours = method, views, len(set(labels)), work != "planted", device
     with sharing() if kept else nullcontext():  # one solution for all
         started, cpu = time.perf_counter(), time.process_time()
         found, told = fit(*ours, other)
         seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
-        if kept:
+        if kept and method in ("AnchorGRMSC", "GRMSC"):
             scores = {k: clustering_scores(labels, fit(*ours, other | {"n_kept": k})[0])["nmi"]
                       for k in kept}  # fmt: skip
             told["by kept"] = {str(k): round(score, 4) for k, score in scores.items()}
+    told |= {"cut": True} if turns is not None and told.get("turns") == turns else {}
     return {"work": work, "n": len(labels), "method": method, "s": round(seconds, 1),
             "cpu s": round(cpu, 1), "peak GiB": round(peak(), 2), "data GiB": round(before, 2),
             "nmi": round(clustering_scores(labels, found)["nmi"], 4)} | told  # fmt: skip
@@ -160,7 +163,9 @@ def rows_of(args):
             if (n or 0) <= limit:
                 own = args.anchors if method == "AnchorGRMSC" else [None]
                 for anchors in own:
-                    yield alone(measure, method, work, n, args.device, anchors, args.kept)
+                    yield alone(
+                        measure, method, work, n, args.device, anchors, args.kept, args.turns
+                    )
 
 
 HEAD = ["work", "n", "method", "s", "cpu s", "peak GiB", "nmi", "m", "recall", "turns", "products",
@@ -189,10 +194,14 @@ def growth(rows):
     """Print the exponent of time in n between the two largest sizes of every method."""
     for method in dict.fromkeys(row.get("method") for row in rows):
         own = [row for row in rows if row.get("method") == method and row.get("work") == "planted"]
+        own = list({row["n"]: row for row in own}.values())  # the last of each size
         if len(own) > 1:
             a, b = sorted(own, key=lambda row: row["n"])[-2:]
             slope = np.log(b["s"] / max(a["s"], 0.1)) / np.log(b["n"] / a["n"])
             print(f"{method}: time grows like n^{slope:.2f} from {a['n']} to {b['n']}")
+
+
+KEY = ("work", "n", "method", "device", "m", "cut")
 
 
 def table():
@@ -200,7 +209,7 @@ def table():
     rows = {}
     for text in RESULTS.read_text().splitlines():
         row = json.loads(text)
-        rows[tuple(row.get(name) for name in ("work", "n", "method", "device", "m"))] = row
+        rows[tuple(row.get(name) for name in KEY)] = row
     found = sorted(rows.values(), key=lambda row: (row["work"] != "planted", row["work"], row["n"]))
     print(f"| {' | '.join(HEAD)} |\n|{'---|' * len(HEAD)}")
     print("\n".join(map(line, found)) + "\n")
@@ -216,6 +225,7 @@ def main():
     parser.add_argument("--device", help="where exact GRMSC computes, such as cuda")
     parser.add_argument("--anchors", type=int, nargs="+", default=[None], metavar="M")
     parser.add_argument("--kept", type=int, nargs="+", default=[], metavar="K")
+    parser.add_argument("--turns", type=int, help="stop GRMSC after so many: time at least")
     parser.add_argument("--dask", type=int, nargs="+", metavar="WORKERS")
     parser.add_argument("--table", action="store_true", help="only print what was found before")
     args = parser.parse_args()

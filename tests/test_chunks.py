@@ -184,3 +184,14 @@ def test_threads_keep_the_order_and_pass_errors_on():
         assert workers.map(lambda x: x * x, range(100)) == [x * x for x in range(100)]
         with pytest.raises(ZeroDivisionError, match="division by zero"):
             workers.map(lambda x: 1 / x, [1, 0])
+
+
+@pytest.mark.parametrize("factor", [1e160, 1e300, 1e-170])
+def test_very_large_and_small_numbers_are_standardized(factor):
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    [(size, mean, spread)] = standardize(
+        [inspect([factor * X[:20]], 0), inspect([factor * X[20:]], 20)]
+    )
+    # ratios of sums of 50 numbers
+    np.testing.assert_allclose(size / factor * mean, X.mean(axis=0), rtol=1e-13)
+    np.testing.assert_allclose(size / factor * spread, X.std(axis=0), rtol=1e-13)

@@ -13,7 +13,7 @@ from polyspan.fitting import fit_files, repeat
 from polyspan.metrics import clustering_scores
 from polyspan.selection import anchor_grid, count_clusters, default_grid, select
 from polyspan.sharing import sharing
-from polyspan.views import Views
+from polyspan.views import Views, check_views
 
 
 @pytest.fixture(scope="module")
@@ -114,16 +114,39 @@ def test_all_pairs_are_not_compared_beyond_a_limit(planted, monkeypatch):
     assert [row["method"] for row in found.table] == ["ConcatKMeans"] * 2 + ["AnchorGRMSC"]
 
 
-def test_a_gpu_takes_more_samples():
+def test_a_gpu_takes_more_samples(monkeypatch):
     def views(n):
         return Views([np.zeros((n, 1))], ["0"])
 
+    monkeypatch.setattr("polyspan.counting._fits", lambda *_: True)  # asks the GPU how much is free
     assert exactly(views(4000), None)
     assert not exactly(views(4001), None)
     assert not exactly(views(4001), "cpu")
     assert exactly(views(10_000), "cuda:0")
     assert not exactly(views(10_001), "cuda")
     assert not exactly(Views([sp.csr_array((4001, 1))], ["0"]), None)
+
+
+def test_too_little_memory_for_exact_solutions_means_anchors(planted, monkeypatch):
+    views = check_views(planted.views)
+    assert exactly(views, None)
+    monkeypatch.setattr("polyspan.base.available_memory", lambda: 2**20)
+    assert not exactly(views, None)
+
+
+def test_more_clusters_than_samples_that_are_looked_at(planted, few_are_many, monkeypatch):
+    monkeypatch.setattr("polyspan.counting.COUNTED", 100)
+    found, evidence = count_clusters(planted.views, random_state=0, max_clusters=150)
+    assert 2 <= found <= 100
+    assert len(evidence["eigenvalues"]) == 100
+
+
+def test_counting_leaves_out_a_scaling_that_does_not_fit(planted, few_are_many, monkeypatch):
+    views = [sp.csr_array(X) for X in planted.views]
+    monkeypatch.setattr("polyspan.views.available_memory", lambda: 2**16)  # to make them dense
+    found, evidence = count_clusters(views, random_state=0)
+    assert found == 4
+    assert {params["scale"] for params in evidence["settings"]} == {"unit"}
 
 
 def test_sparse_views(planted, few_are_many):

@@ -165,6 +165,18 @@ def test_nothing_is_shared_outside_or_from_random_starts(calls):
     assert calls == {"factor_grmsc": 3, "solve_grmsc": 4}  # the factors know nothing of the start
 
 
+def test_a_model_that_is_fitted_again_shares_all_it_sets():
+    # A small number is one object wherever it is set, so that setting it again changes nothing.
+    data = make_subspaces(60, 3, random_state=0)
+    with sharing():
+        one = GRMSC(3, n_neighbors=5, tol=1e-2).fit(data.views)
+        other = GRMSC(3, n_neighbors=5).fit(data.views)
+        turns = other.n_iter_
+        assert other.set_params(n_neighbors=6).fit(data.views).n_iter_ == turns != one.n_iter_
+        one.set_params(n_neighbors=6, tol=1e-6).fit(data.views)
+    assert one.n_iter_ == len(one.history_["data"]) == turns
+
+
 def test_a_shared_solution_warns_again():
     with sharing():
         for _ in range(2):

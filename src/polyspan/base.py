@@ -143,20 +143,25 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
 
     def _recorded(self, solve: Callable[[], T]) -> tuple[T, dict[str, Any], list[Warning]]:
         """What ``solve`` returns, with the attributes that it sets and its warnings."""
-        before = dict(vars(self))
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            found = solve()
-        fitted = {k: v for k, v in vars(self).items() if before.get(k, self) is not v}
+        before = {k: v for k, v in vars(self).items() if k.endswith("_")}
+        for name in before:  # else what is set to the same small number again would not show
+            delattr(self, name)
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                found = solve()
+        finally:
+            fitted = {k: v for k, v in vars(self).items() if k.endswith("_")}
+            self.__dict__.update(before | fitted)
         return found, fitted, [one.message for one in caught]  # type: ignore[misc]
 
-    def _replayed(self, recorded: tuple[T, dict[str, Any], list[Warning]]) -> T:
-        """Bring what was recorded to this model."""
+    def _replayed(self, recorded: tuple[T, dict[str, Any], list[Warning]], frames: int = 4) -> T:
+        """Bring what was recorded to this model; its user is so many frames away."""
         found, fitted, messages = recorded
         for name, value in fitted.items():
             setattr(self, name, value)
         for message in messages:
-            warnings.warn(message, stacklevel=4)
+            warnings.warn(message, stacklevel=frames)
         return found
 
     def _shareable(self) -> bool:

@@ -374,7 +374,7 @@ class Content(NamedTuple):
     length: int
     size: np.ndarray  # largest absolute value of each column
     mean: np.ndarray
-    squares: np.ndarray  # sums of squared distances to the mean
+    squares: np.ndarray  # sums of squared distances to the mean, in units of the size
 
 
 def inspect(chunk: Any, start: int) -> list[Content]:
@@ -384,13 +384,15 @@ def inspect(chunk: Any, start: int) -> list[Content]:
         part = part.toarray() if sp.issparse(part) else part
         finite = np.isfinite(part)
         clean = np.where(finite, part, 0).astype(np.float64)
-        mean = clean.mean(axis=0)
+        size = np.abs(clean).max(axis=0)
+        unit = np.where(size > 0, size, 1)  # squares of very large numbers would overflow
+        mean = (clean / unit).mean(axis=0)
         found.append(
             Content(
                 np.flatnonzero(~finite.all(axis=1)) + start, bool(np.isnan(part).any()),
                 np.flatnonzero(~part.any(axis=1)) + start, part[0],
-                bool((part == part[:1]).all()), len(part), np.abs(clean).max(axis=0), mean,
-                ((clean - mean) ** 2).sum(axis=0),
+                bool((part == part[:1]).all()), len(part), size, mean * unit,
+                ((clean / unit - mean) ** 2).sum(axis=0),
             )
         )  # fmt: skip
     return found
@@ -462,7 +464,7 @@ def standardize(chunks: Sequence[Sequence[Content]]) -> list[tuple[np.ndarray, .
         count, mean, squares = 0, 0.0 * size, 0.0 * size
         for part in parts:  # sums of squares about two means make one about the common mean
             gap, total = part.mean / size - mean, count + part.length
-            squares += part.squares / size**2 + gap**2 * count * part.length / total
+            squares += part.squares * (part.size / size) ** 2 + gap**2 * count * part.length / total
             mean += gap * part.length / total
             count = total
         spread = np.sqrt(squares / count)

@@ -84,7 +84,8 @@ def count_clusters(
         At least 2.
     evidence : dict
         ``candidates`` (numbers, the largest gap first), ``gaps`` and ``stability`` (one for each
-        candidate; stability is 1 where there is only one setting, with very many samples),
+        candidate; stability is 1 where there is only one setting, from some 3,400 samples until
+        anchors are used),
         ``scores`` (their product as a share of the largest: look at all that are near 1),
         ``votes`` (how many settings have their own largest gap at which number),
         ``eigenvalues`` (the mean spectrum, largest first), ``settings`` and ``chosen``.
@@ -128,7 +129,7 @@ def count(
     if exactly(views, device):
         found = list(_exact_spectra(views, limit, progress, device))
     else:
-        limit = min(limit, ANCHORS // 5) if max_clusters is None else limit
+        limit = min(limit, ANCHORS // 5 if max_clusters is None else COUNTED - 1)
         found = list(_anchor_spectra(views, limit, number, progress))
     solves = [params for params, _, _ in found]
     spectra, vectors = [w for _, w, _ in found], [V for _, _, V in found]
@@ -155,7 +156,16 @@ def exactly(views: Views, device: str | None) -> bool:
     """Whether the samples are few enough for exact solutions, where these are computed."""
     first = views.arrays[0]
     where = device or ("cpu" if sp.issparse(first) else str(array_device(first)))
-    return views.n_samples <= (EXACT_UP_TO if where.startswith("cpu") else EXACT_UP_TO_ON_GPU)
+    limit = EXACT_UP_TO if "cpu" in where.lower() else EXACT_UP_TO_ON_GPU
+    return views.n_samples <= limit and _fits(views, device)
+
+
+def _fits(views: Views, device: str | None) -> bool:
+    try:
+        GRMSC(2, device=device, n_neighbors=1)._check(views)
+    except MemoryError:
+        return False
+    return True
 
 
 def _exact_spectra(
@@ -181,7 +191,13 @@ def _anchor_spectra(
     for done, params in enumerate(settings):
         if progress is not None:
             progress(done, len(settings), f"number of clusters: AnchorGRMSC {params}")
-        model = AnchorGRMSC(2, **params, random_state=number).fit(views)
+        model = AnchorGRMSC(2, **params, random_state=number)
+        try:
+            model.fit(views)
+        except MemoryError:
+            if params["scale"] == "unit":
+                raise
+            continue  # this scaling makes wide sparse views dense, the other does not
         with Threads(model.n_jobs) as workers:
             Zs = [model.representation_.T]
             w, graph = link_spectrum(workers, Zs, limit + 1, model.n_kept)
@@ -209,7 +225,13 @@ def graphs(
             progress(done, len(solves), f"number of clusters: GRMSC {params}")
         model = GRMSC(2, **params, device=device)  # the solution is the same for any number
         checked = model._check(views)
-        Z = model._solution(checked, model._scaled(checked, model.scale))
+        try:
+            Xs = model._scaled(checked, model.scale)
+        except MemoryError:
+            if params["scale"] == "unit":
+                raise
+            continue  # this scaling makes wide sparse views dense, the other does not
+        Z = model._solution(checked, Xs)
         yield params, affinity_matrix(Z, "sparse", 10).toarray()
 
 

@@ -70,8 +70,8 @@ class Selection:
         with another one of its cluster, less that for the best other cluster.
     best_estimator : estimator
         The setting whose own ``labels_`` are nearest to the consensus, among the settings that
-        entered it, fitted. It may be one of the baselines; `ConcatKMeans` and `ConcatSpectral`
-        have no ``predict``.
+        entered it, fitted. It may be one of the baselines; `ConcatKMeans`, `ConcatSpectral` and
+        `LMVSC` have no ``predict``.
     table : list of dict
         One row per setting, in the order they ran: ``method``, ``setting`` (its parameters),
         ``group``, ``agreement`` with the others, ``nearness`` to the consensus (both None when it
@@ -238,8 +238,8 @@ def anchor_grid(n: int, n_clusters: int) -> list[dict[str, Any]]:
 
     Two numbers of anchors, the smaller of at least five for a cluster where that is affordable:
     the links of all samples to the anchors are ten million at most, or to the smaller number.
-    Every representation serves two numbers of kept links. Beyond 50,000 samples the number of
-    representations falls like 1 / n, so that the time hardly grows, down to one for each scaling.
+    Every representation serves two numbers of kept links. Beyond 50,000 samples there are fewer
+    representations, so that the time grows less, down to one for each scaling.
 
     Examples
     --------

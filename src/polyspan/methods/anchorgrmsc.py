@@ -88,7 +88,7 @@ class AnchorGRMSC(MultiViewClusterer):
     anchors : {"kmeans", "sample"} or array of int, default="kmeans"
         Centres of k-means on the views side by side (learnt from 20,000 samples or 1% of them),
         samples chosen by k-means++, or the numbers of the samples to take. With all samples as
-        anchors this is exact GRMSC.
+        anchors this is exact GRMSC, in float64; in float32 ``mu0`` starts higher.
     n_neighbors : int or None, default=None
         Neighbours k of the first-order graphs; None is min(10, n - 1). Up to 20,000 samples they
         are exact; beyond, they are looked for in the nearest cells of samples, see ``recall_``.
@@ -265,13 +265,13 @@ class AnchorGRMSC(MultiViewClusterer):
         -------
         self
         """
-        data = None
+        data = None  # what Z is shared by, and bytes per number
         if is_large(X):
             views, names = self._open(X)
         else:
             views, names = _arrays(self._check(X), self.scale)
-            if self._shareable():
-                data = fingerprint(views)
+            content = fingerprint(views) if self._shareable() else None
+            data = None if content is None else (content, self._numbers(views).itemsize)
         m = self._count_anchors(int(views[0].shape[0]))
         client = active_client(views)
         self._check_room(views, m, client)
@@ -282,7 +282,12 @@ class AnchorGRMSC(MultiViewClusterer):
         return self
 
     def _fit(
-        self, workers: Any, chunks: list[Any], spans: list[Any], m: int, data: str | None
+        self,
+        workers: Any,
+        chunks: list[Any],
+        spans: list[Any],
+        m: int,
+        data: tuple[str, int] | None,
     ) -> None:
         n, rng = spans[-1][1], check_random_state(self.random_state)
         Zs = self._shared(workers, chunks, spans, m, rng, data)
@@ -313,7 +318,7 @@ class AnchorGRMSC(MultiViewClusterer):
         spans: list[Any],
         m: int,
         rng: np.random.RandomState,
-        data: str | None,
+        data: tuple[str, int] | None,
     ) -> list[Any]:
         """Z by `_represent`, or from an earlier fit inside `polyspan.sharing.sharing`."""
         if data is None:
@@ -326,8 +331,8 @@ class AnchorGRMSC(MultiViewClusterer):
 
         after = (AFTER_THE_SOLUTION | {"n_clusters", "n_anchors", "n_jobs"}) - {"random_state"}
         params = {k: v for k, v in self.get_params().items() if k not in after}
-        key = data, type(self).__name__, m, repr(sorted(params.items()))
-        Zs, state = self._replayed(shared(key, make, spans[-1][1] * m * 8))
+        key = data[0], type(self).__name__, m, repr(sorted(params.items()))
+        Zs, state = self._replayed(shared(key, make, spans[-1][1] * m * data[1]), frames=5)
         rng.set_state(state)  # what is drawn after it is the same as well
         return Zs
 
