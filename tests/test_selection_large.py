@@ -141,6 +141,16 @@ def test_more_clusters_than_samples_that_are_looked_at(planted, few_are_many, mo
     assert len(evidence["eigenvalues"]) == 100
 
 
+def test_gaps_are_refused_without_naming_a_method_that_is_too_slow(planted, monkeypatch):
+    views = [X.copy() for X in planted.views]
+    views[1][3] = np.nan
+    with pytest.raises(ValueError, match=r"view 1 .* leave these samples out, or fit GRMSC"):
+        select(views, 4)
+    monkeypatch.setattr("polyspan.counting.EXACT_UP_TO", 200)
+    with pytest.raises(ValueError, match=r"view 1 .* leave these samples out\.$"):
+        select(views, 4)
+
+
 def test_counting_leaves_out_a_scaling_that_does_not_fit(planted, few_are_many, monkeypatch):
     views = [sp.csr_array(X) for X in planted.views]
     monkeypatch.setattr("polyspan.views.available_memory", lambda: 2**16)  # to make them dense

@@ -267,8 +267,9 @@ def complete_views(owner: str, views: Any) -> Views:
         except ValueError:
             raise error from None
         gone = [name for X, name in zip(*found, strict=True) if missing_rows(X) is not None]
+        other = ", or fit GRMSC with a number of clusters of your own, which takes them"
         raise ValueError(
             f"view {gone[0]} contains NaN, samples without this view, and {owner} needs every view "
-            "of every sample: leave these samples out, or fit GRMSC with a number of clusters of "
-            "your own, which takes them."
+            "of every sample: leave these samples out"
+            f"{other if found[0][0].shape[0] <= EXACT_UP_TO else ''}."
         ) from None
