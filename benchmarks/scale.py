@@ -44,7 +44,7 @@ SIZES = [1_000, 10_000, 100_000, 1_000_000]
 # Most samples on which each is run: beyond, time or memory grow out of hand.
 LIMITS = {"AnchorGRMSC": 10**9, "LMVSC": 10**9, "MiniBatchKMeans": 10**9,
           "ConcatSpectral": 20_000, "GRMSC": 2_000, "GRMSC-dense": 2_000,
-          "GRMSC-default": 2_000, "select": 100_000}  # fmt: skip
+          "GRMSC-default": 2_000, "AnchorGRMSC-default": 20_000, "select": 100_000}  # fmt: skip
 # What the real data need: more anchors than planted subspaces of dimension 3.
 REAL = {"n_anchors": 1000, "n_kept": 3, "dtype": "float32"}
 
@@ -64,9 +64,10 @@ def fit(method, views, c, real, device, other):
     """Labels, and what else a row should say; ``other`` holds what differs from our setting."""
     if method == "MiniBatchKMeans":
         return minibatch(views, c), {}
-    if method == "AnchorGRMSC":
+    if method.startswith("AnchorGRMSC"):
         given = (REAL if real else {"n_anchors": 64}) | other
-        model = AnchorGRMSC(c, n_neighbors=10, random_state=0, **given).fit(views)
+        given = {} if method == "AnchorGRMSC-default" else given
+        model = AnchorGRMSC(c, random_state=0, **given).fit(views)
         told = {"m": len(model.anchors_[0]), "turns": model.n_iter_,
                 "products": sum(model.products_),
                 "recall": round(min(model.recall_), 3)}  # fmt: skip

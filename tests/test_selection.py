@@ -243,9 +243,8 @@ def test_corrupted_samples_are_less_certain(planted):
     views = [view.copy() for view in planted.views]
     for view in views:
         view[:8] = rng.normal(scale=view.std(), size=(8, view.shape[1]))
-    found = select(views, 3, grid=SMALL, random_state=0)
-    # .47 and .67: k-means, one of those that vote, is unsure of all samples of subspaces
-    assert found.certainty[:8].mean() < found.certainty[8:].mean() - 0.15
+    found = select(views, 3, random_state=0)
+    assert found.certainty[:8].mean() < found.certainty[8:].mean() - 0.5  # .25 and .93
 
 
 def test_count_finds_planted_clusters():
