@@ -28,12 +28,13 @@ from label_free import WANTED
 from sklearn.base import clone
 
 from polyspan import GRMSC, ConcatSpectral
-from polyspan.consensus import consensus, pairwise_nmi, rank_settings
 from polyspan.datasets import load_dataset
+from polyspan.inputs.views import check_views
 from polyspan.metrics import clustering_scores
-from polyspan.selection import _baselines, _row, _settings
-from polyspan.sharing import sharing
-from polyspan.views import check_views
+from polyspan.selection import _row
+from polyspan.selection.consensus import consensus, pairwise_nmi, rank_settings
+from polyspan.selection.grids import _baselines, _settings
+from polyspan.solvers.cache import sharing
 
 RULES = ("half", "three quarters", "all", "share", "above", "twice", "groups", "nearest", "plain")
 

@@ -30,13 +30,13 @@ import numpy as np
 import scipy.linalg
 from sklearn.metrics import adjusted_rand_score
 
-from polyspan.counting import N_CANDIDATES, _stability
-from polyspan.counting import graphs as exact_graphs
+from polyspan.clustering.spectral import cluster_rows
 from polyspan.datasets import load_dataset
-from polyspan.graphs import normalized
-from polyspan.sharing import sharing
-from polyspan.spectral import cluster_rows
-from polyspan.views import check_views
+from polyspan.graphs.proximity import normalized
+from polyspan.inputs.views import check_views
+from polyspan.selection.count import N_CANDIDATES, _stability
+from polyspan.selection.count import graphs as exact_graphs
+from polyspan.solvers.cache import sharing
 
 NAMES = ("bbcsport", "ngs", "three_sources", "prokaryotic", "msrc_v1", "handwritten",
          "yale_images", "movies617", "leaves100")  # fmt: skip

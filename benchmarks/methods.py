@@ -24,9 +24,9 @@ from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 from polyspan import METHODS, __version__
+from polyspan.clustering.spectral import cluster_rows, component_clustering, spectral_clustering
 from polyspan.datasets import Dataset, load_dataset
 from polyspan.metrics import clustering_scores
-from polyspan.spectral import cluster_rows, component_clustering, spectral_clustering
 
 HERE = Path(__file__).resolve().parent
 SEEDS = range(10)

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polyspan import GRMSC, ConcatKMeans, ConcatSpectral
+from polyspan.clustering.spectral import spectral_clustering
 from polyspan.datasets import Dataset, load_dataset
 from polyspan.metrics import clustering_scores
-from polyspan.spectral import spectral_clustering
 
 
 class Reference(NamedTuple):

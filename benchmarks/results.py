@@ -137,7 +137,7 @@ def cost(rows):
         "## What it cost\n\n" + table(heads, lines) + "\n\nJobs run side by side, and those on the "
         "CPU shared it with other work, so the first hours are not those of a quiet machine; "
         f"processor time is: on two cores {cpu[CPU] / 2:.1f} hours. Fits on the same data share "
-        "graphs and factorisations (`polyspan.sharing`), without which it would be more; the "
+        "graphs and factorisations (`polyspan.solvers.cache`), without which it would be more; the "
         "seconds in the tables count what was shared, these hours do not."
     )
     if cards:
@@ -522,7 +522,8 @@ def draw_figures():
     from polyspan.bench.figures import plot_grid, plot_method, plot_scores
     from polyspan.datasets import load_dataset
     from polyspan.figures import plot_convergence, save_figure
-    from polyspan.views import check_views, scale_views
+    from polyspan.inputs.scaling import scale_views
+    from polyspan.inputs.views import check_views
 
     data, rows = load_dataset("ngs"), rows_of("paper")
     model = GRMSC(data.n_clusters, random_state=0).fit(data.views)

@@ -87,8 +87,8 @@ MODULES = {
     "polyspan.selection": "Settings chosen without labels.",
     "polyspan.figures": "Figures of what a fit has found.",
     "polyspan.report": "The report of a fit as one HTML file.",
-    "polyspan.sharing": "What several fits on the same data have in common, computed once.",
-    "polyspan.run": "The loop around a solver, and how to watch it.",
+    "polyspan.solvers.cache": "What several fits on the same data have in common, computed once.",
+    "polyspan.solvers.loop": "The loop around a solver, and how to watch it.",
     "polyspan.bench": "Comparisons of methods.",
     "polyspan.base": "What every method has; for those who write one.",
 }

@@ -13,7 +13,7 @@ import numpy as np
 
 from polyspan import GRMSC
 from polyspan.datasets import load_digits_views
-from polyspan.sharing import sharing
+from polyspan.solvers.cache import sharing
 
 data = load_digits_views(n_samples=300)
 lam1s, lam2s = (1.0, 10.0, 100.0), (10.0, 100.0, 1000.0)

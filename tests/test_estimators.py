@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from polyspan import GRMSC, LRR, METHODS, BestSingleView, ConcatKMeans, ConcatSpectral
 from polyspan.datasets import make_subspaces
 from polyspan.metrics import clustering_scores
-from polyspan.run import watching
+from polyspan.solvers.loop import watching
 
 SEVERAL = [name for name, cls in METHODS.items() if not cls._single_view]
 ITERATIVE = [name for name, cls in METHODS.items() if "max_iter" in cls._checks]

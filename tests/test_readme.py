@@ -46,7 +46,7 @@ def test_every_method_is_in_the_table():
 
 
 def test_commands_exist(capsys):
-    from polyspan.cli import main
+    from polyspan.cli.main import main
 
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.M)
     pages = README + (ROOT / "CONTRIBUTING.md").read_text("utf-8")

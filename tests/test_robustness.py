@@ -12,7 +12,8 @@ from hypothesis.extra.numpy import arrays
 from sklearn.exceptions import ConvergenceWarning
 
 from polyspan import GRMSC, LRR, METHODS, ConcatKMeans, ConcatSpectral
-from polyspan.views import check_views, scale_views
+from polyspan.inputs.scaling import scale_views
+from polyspan.inputs.views import check_views
 
 steady = settings(
     derandomize=True, deadline=None, max_examples=60, suppress_health_check=list(HealthCheck)

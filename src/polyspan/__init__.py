@@ -2,7 +2,7 @@
 
 from polyspan.methods import METHODS
 from polyspan.methods.amgl import AMGL
-from polyspan.methods.anchorgrmsc import AnchorGRMSC
+from polyspan.methods.anchor_grmsc.estimator import AnchorGRMSC
 from polyspan.methods.baselines import ConcatKMeans, ConcatSpectral
 from polyspan.methods.best_single_view import BestSingleView
 from polyspan.methods.coregspectral import CoRegSpectral
@@ -22,7 +22,7 @@ from polyspan.methods.mvsc import MVSC
 from polyspan.methods.rmsc import RMSC
 from polyspan.methods.ssc import SSC
 from polyspan.methods.tsvdmsc import TSVDMSC
-from polyspan.saving import load, save
+from polyspan.persistence import load, save
 
 __version__ = "0.1.0"
 __all__ = [

@@ -2,7 +2,7 @@
 
 import sys
 
-from polyspan.cli import main
+from polyspan.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -12,25 +12,18 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from polyspan.affinity import affinity_matrix
-from polyspan.devices import check_device, move_arrays
-from polyspan.linalg import Array, to_numpy
-from polyspan.outofsample import extend_labels, new_representation
-from polyspan.params import Check, check_params, integer, one_of, real, seed
-from polyspan.run import Run
-from polyspan.sharing import fingerprint, shared
-from polyspan.spectral import spectral_clustering
-from polyspan.views import (
-    SCALES,
-    Views,
-    available_memory,
-    check_memory,
-    check_products,
-    check_views,
-    feature_moments,
-    missing_rows,
-    scale_views,
-)
+from polyspan.clustering.affinity import affinity_matrix
+from polyspan.clustering.extension import extend_labels, new_representation
+from polyspan.clustering.spectral import spectral_clustering
+from polyspan.inputs.devices import check_device, move_arrays
+from polyspan.inputs.memory import available_memory, check_memory
+from polyspan.inputs.missing import missing_rows
+from polyspan.inputs.params import Check, check_params, integer, one_of, real, seed
+from polyspan.inputs.scaling import SCALES, check_products, feature_moments, scale_views
+from polyspan.inputs.views import Views, check_views
+from polyspan.solvers.arrays import Array, to_numpy
+from polyspan.solvers.cache import fingerprint, shared
+from polyspan.solvers.loop import Run
 
 T = TypeVar("T")
 
@@ -69,8 +62,8 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
     """Base of all methods; a subclass lists its parameters and says how it finds Z.
 
     A subclass has ``_about``, its row in the table of methods, ``_checks``, a dictionary from
-    parameter to check (see `polyspan.params`), and ``_solve(views, Xs)``, which gets the checked
-    and the scaled views and returns the representation Z. Its constructor only stores.
+    parameter to check (see `polyspan.inputs.params`), and ``_solve(views, Xs)``, which gets the
+    checked and the scaled views and returns the representation Z. Its constructor only stores.
     """
 
     _about: ClassVar[About]
@@ -78,7 +71,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
     _single_view: ClassVar[bool] = False
     _missing_views: ClassVar[bool] = False  # whether rows of NaN, samples without a view, may be
     # Whether `_solve` may read n_clusters. A method that says False shares its solution between
-    # different numbers of clusters, see `polyspan.sharing`.
+    # different numbers of clusters, see `polyspan.solvers.cache`.
     _solve_counts: ClassVar[bool] = True
     device: str | None = None  # a parameter of the methods whose solver can run elsewhere
 
@@ -130,7 +123,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
         return self
 
     def _solution(self, views: Views, Xs: list[Array]) -> Array:
-        """Z by `_solve`, or from an earlier fit inside `polyspan.sharing.sharing`."""
+        """Z by `_solve`, or from an earlier fit inside `polyspan.solvers.cache.sharing`."""
         data = fingerprint(views.arrays) if self._shareable() else None
         if data is None:
             return self._solve(views, Xs)

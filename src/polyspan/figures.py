@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from polyspan.datasets.optional import require
-from polyspan.linalg import to_numpy
-from polyspan.replacing import replacing
+from polyspan.atomic import replacing
+from polyspan.inputs.optional import require
+from polyspan.solvers.arrays import to_numpy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

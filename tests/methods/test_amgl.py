@@ -7,7 +7,7 @@ from polyspan import AMGL
 from polyspan.datasets import load_dataset, make_subspaces
 from polyspan.methods.amgl import solve_amgl
 from polyspan.metrics import clustering_scores
-from polyspan.run import Run
+from polyspan.solvers.loop import Run
 
 # NMI with 20 restarts of k-means, then the mean and deviation of single starts.
 REACHED = {"three_sources": 0.5908, "ngs": 0.9165}

@@ -6,18 +6,20 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from polyspan import GRMSC, AnchorGRMSC, anchorgraphs
-from polyspan import neighbors as search
-from polyspan.affinity import affinity_matrix
-from polyspan.anchors import make_frame
-from polyspan.anchorsolver import Part, _along, forces, singular_threshold
+from polyspan import GRMSC, AnchorGRMSC
+from polyspan.clustering.affinity import affinity_matrix
+from polyspan.clustering.spectral import spectral_clustering
 from polyspan.datasets import load_dataset, make_subspaces
-from polyspan.methods import anchorgrmsc as module
+from polyspan.graphs import neighbors as search
+from polyspan.inputs.scaling import scale_views
+from polyspan.inputs.views import check_views
+from polyspan.methods.anchor_grmsc import estimator as module
+from polyspan.methods.anchor_grmsc import laplacian
+from polyspan.methods.anchor_grmsc.anchors import make_frame
+from polyspan.methods.anchor_grmsc.solver import Part, _along, forces, singular_threshold
 from polyspan.methods.grmsc import graph_laplacian
 from polyspan.metrics import clustering_scores
-from polyspan.run import watching
-from polyspan.spectral import spectral_clustering
-from polyspan.views import check_views, scale_views
+from polyspan.solvers.loop import watching
 
 
 def random_views(n=40, dims=(60, 7, 25), seed=0):
@@ -128,7 +130,7 @@ def test_chunks_and_threads_do_not_matter():
 def test_sparse_graphs_learn_what_dense_graphs_learn(monkeypatch):
     views = planted(200).views
     dense = AnchorGRMSC(3, n_anchors=20, random_state=0).fit(views)
-    monkeypatch.setattr(anchorgraphs, "DENSE_BELOW", 199)  # neighbour lists; medians of all but one
+    monkeypatch.setattr(laplacian, "DENSE_BELOW", 199)  # neighbour lists; medians of all but one
     sparse = AnchorGRMSC(3, n_anchors=20, random_state=0).fit(views)
     assert_allclose(sparse.representation_, dense.representation_, rtol=0, atol=2e-3)
     assert clustering_scores(dense.labels_, sparse.labels_)["ari"] == 1  # up to names
@@ -204,7 +206,7 @@ def test_cells_are_used_for_many_samples_and_recall_is_reported(monkeypatch):
     data = planted(900)
     exact = AnchorGRMSC(3, n_anchors=20, random_state=0).fit(data.views)
     assert exact.recall_ == [1.0, 1.0]
-    monkeypatch.setattr(anchorgraphs, "DENSE_BELOW", 500)
+    monkeypatch.setattr(laplacian, "DENSE_BELOW", 500)
     monkeypatch.setattr(search, "EXACT_BELOW", 800)
     monkeypatch.setattr(search, "CELL", 100)
     found = AnchorGRMSC(3, n_anchors=20, random_state=0).fit(data.views)

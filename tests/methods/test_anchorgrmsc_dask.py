@@ -10,10 +10,10 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from polyspan import AnchorGRMSC
-from polyspan import neighbors as search
 from polyspan.datasets import make_subspaces
+from polyspan.graphs import neighbors as search
 from polyspan.metrics import clustering_scores
-from polyspan.run import watching
+from polyspan.solvers.loop import watching
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")

@@ -7,8 +7,9 @@ from sklearn.cluster import KMeans, SpectralClustering
 from sklearn.metrics import adjusted_rand_score
 
 from polyspan import ConcatKMeans, ConcatSpectral
+from polyspan.inputs.scaling import scale_views
+from polyspan.inputs.views import check_views
 from polyspan.methods.baselines import concatenate
-from polyspan.views import check_views, scale_views
 
 
 def blobs(n=60, seed=0):

@@ -4,8 +4,8 @@ from sklearn.cluster import DBSCAN, KMeans
 from sklearn.metrics import normalized_mutual_info_score
 
 from polyspan import GRMSC, LRR, BestSingleView, ConcatKMeans
+from polyspan.clustering.spectral import spectral_clustering
 from polyspan.datasets import make_subspaces
-from polyspan.spectral import spectral_clustering
 
 
 def mixed(n_good=2, n_noise=1, n=60):

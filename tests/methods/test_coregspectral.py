@@ -7,12 +7,12 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
 from polyspan import CoRegSpectral
+from polyspan.clustering.spectral import cluster_rows, spectral_clustering
 from polyspan.datasets import load_dataset, make_subspaces
-from polyspan.graphs import median_kernel, normalized
+from polyspan.graphs.proximity import median_kernel, normalized
 from polyspan.methods.coregspectral import solve_coregspectral
 from polyspan.metrics import clustering_scores
-from polyspan.run import Run
-from polyspan.spectral import cluster_rows, spectral_clustering
+from polyspan.solvers.loop import Run
 
 VARIANTS = ["pairwise", "centroid"]
 

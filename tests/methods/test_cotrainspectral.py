@@ -4,11 +4,11 @@ import scipy.linalg
 from numpy.testing import assert_allclose
 
 from polyspan import CoTrainSpectral
+from polyspan.clustering.spectral import cluster_rows, spectral_clustering
 from polyspan.datasets import load_dataset, make_subspaces
-from polyspan.graphs import median_kernel
+from polyspan.graphs.proximity import median_kernel
 from polyspan.methods.cotrainspectral import solve_cotrainspectral
 from polyspan.metrics import clustering_scores
-from polyspan.spectral import cluster_rows, spectral_clustering
 
 
 def test_reaches_the_known_figure(data_dir):

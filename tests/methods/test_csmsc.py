@@ -6,11 +6,11 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
 from polyspan import CSMSC
+from polyspan.clustering.spectral import spectral_clustering
 from polyspan.datasets import load_dataset, make_subspaces
 from polyspan.methods.csmsc import solve_csmsc
 from polyspan.metrics import clustering_scores
-from polyspan.run import Run
-from polyspan.spectral import spectral_clustering
+from polyspan.solvers.loop import Run
 
 
 @pytest.mark.parametrize(("lam_c", "lam_d", "nmi"), [(0.1, 0.1, 0.7261), (0.5, 0.1, 0.7188)])

@@ -7,12 +7,12 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
 from polyspan import DiMSC
+from polyspan.clustering.spectral import spectral_clustering
 from polyspan.datasets import load_dataset, make_subspaces
-from polyspan.graphs import laplacian
+from polyspan.graphs.proximity import laplacian
 from polyspan.methods.dimsc import neighbor_graph, solve_dimsc
 from polyspan.metrics import clustering_scores
-from polyspan.run import Run
-from polyspan.spectral import spectral_clustering
+from polyspan.solvers.loop import Run
 
 
 @pytest.mark.parametrize(("name", "nmi"), [("three_sources", 0.7584), ("ngs", 0.9530)])

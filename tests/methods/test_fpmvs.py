@@ -9,7 +9,7 @@ from polyspan import FPMVS
 from polyspan.datasets import load_dataset
 from polyspan.methods.fpmvs import solve_fpmvs
 from polyspan.metrics import clustering_scores
-from polyspan.run import Run
+from polyspan.solvers.loop import Run
 
 
 def cones(n=120, features=(15, 20), seed=0, noise=0.02):

@@ -7,7 +7,7 @@ from polyspan import GMC
 from polyspan.datasets import load_dataset, make_subspaces
 from polyspan.methods.gmc import solve_gmc
 from polyspan.metrics import clustering_scores
-from polyspan.run import Run
+from polyspan.solvers.loop import Run
 
 METRICS = ("nmi", "acc", "f_score", "avg_entropy", "precision", "rand_index")
 

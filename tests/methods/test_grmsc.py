@@ -6,13 +6,14 @@ import pytest
 from numpy.testing import assert_allclose
 
 from polyspan import GRMSC, LRR
+from polyspan.clustering.spectral import spectral_clustering
 from polyspan.datasets import load_dataset, make_subspaces
-from polyspan.linalg import largest_entry
+from polyspan.inputs.scaling import scale_views
+from polyspan.inputs.views import check_views
 from polyspan.methods.grmsc import graph_laplacian, solve_grmsc
 from polyspan.metrics import clustering_scores
-from polyspan.run import Run
-from polyspan.spectral import spectral_clustering
-from polyspan.views import check_views, scale_views
+from polyspan.solvers.loop import Run
+from polyspan.solvers.reductions import largest_entry
 
 # Columns: data, parameters, NMI that a faithful implementation reaches.
 REACHED = {

@@ -10,7 +10,7 @@ from polyspan import LMSC
 from polyspan.datasets import load_dataset, make_subspaces
 from polyspan.methods.lmsc import solve_lmsc
 from polyspan.metrics import clustering_scores
-from polyspan.run import Run
+from polyspan.solvers.loop import Run
 
 # Columns: data, as_released, lam, seeds, mean NMI of the authors' program. Every seed needs its own
 # solve, so NGs has two (ten: .9095 as released, .8622 corrected).

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from polyspan import GRMSC, LRR
+from polyspan.clustering.spectral import spectral_clustering
 from polyspan.datasets import load_dataset, make_subspaces
 from polyspan.methods.lrr import solve_lrr
 from polyspan.metrics import clustering_scores
-from polyspan.run import watching
-from polyspan.spectral import spectral_clustering
+from polyspan.solvers.loop import watching
 
 
 def one_view(noise=0.1, outliers=0.1, d=10):

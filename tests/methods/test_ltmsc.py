@@ -6,11 +6,11 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
 from polyspan import LTMSC
+from polyspan.clustering.spectral import spectral_clustering
 from polyspan.datasets import load_dataset, make_subspaces
 from polyspan.methods.ltmsc import fold, solve_ltmsc, unfold
 from polyspan.metrics import clustering_scores
-from polyspan.run import Run
-from polyspan.spectral import spectral_clustering
+from polyspan.solvers.loop import Run
 
 # Columns: as_released, lam, gamma, mean NMI; the program has one parameter for lam and gamma.
 REACHED = [

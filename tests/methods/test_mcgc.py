@@ -5,12 +5,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse.csgraph import connected_components
 from sklearn.exceptions import ConvergenceWarning
 
-from polyspan import MCGC, graphs
+from polyspan import MCGC
 from polyspan.datasets import load_dataset, make_subspaces
+from polyspan.graphs import proximity
 from polyspan.methods import mcgc
 from polyspan.methods.mcgc import solve_mcgc, view_graph
 from polyspan.metrics import clustering_scores
-from polyspan.run import Run
+from polyspan.solvers.loop import Run
 
 
 @pytest.mark.parametrize(("beta", "nmi"), [(0.6, 0.7250), (2.0, 0.7699)])
@@ -114,8 +115,8 @@ def test_equals_the_literal_recursion(beta, gamma):
 
 def test_without_rank_term_the_view_graph_would_be_the_probabilistic_neighbours():
     X = np.concatenate([noise(20, (2,))[0] + 50 * k for k in range(3)])  # three components at once
-    D2 = graphs.squared_distances(X, ties=True)
-    S = graphs.adaptive_neighbors(D2, 5)
+    D2 = proximity.squared_distances(X, ties=True)
+    S = proximity.adaptive_neighbors(D2, 5)
     assert connected_components(sp.csr_array(S + S.T))[0] == 3
     # F is constant on components, so that the rank term sees none of the links
     assert_allclose(view_graph(X, 3, 5), (S + S.T) / 2, rtol=0, atol=1e-8)

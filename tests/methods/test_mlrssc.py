@@ -6,12 +6,12 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
 from polyspan import MLRSSC
+from polyspan.clustering.spectral import spectral_clustering
 from polyspan.datasets import load_dataset, make_subspaces
-from polyspan.graphs import median_kernel
+from polyspan.graphs.proximity import median_kernel
 from polyspan.methods.mlrssc import solve_mlrssc
 from polyspan.metrics import clustering_scores
-from polyspan.run import Run
-from polyspan.spectral import spectral_clustering
+from polyspan.solvers.loop import Run
 
 LINEAR = {"beta1": 0.3, "lam3": 0.3, "mu0": 100.0, "tol": 1e-3}
 # Columns: data, parameters, mean NMI of the authors' program.

@@ -6,11 +6,11 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
 from polyspan import MVSC
+from polyspan.clustering.spectral import cluster_rows, spectral_clustering
 from polyspan.datasets import load_dataset, make_subspaces
 from polyspan.methods.mvsc import RepresentationStep, solve_mvsc
 from polyspan.metrics import clustering_scores
-from polyspan.run import Run
-from polyspan.spectral import cluster_rows, spectral_clustering
+from polyspan.solvers.loop import Run
 
 
 def test_keeps_its_figure(data_dir):

@@ -3,12 +3,12 @@ import pytest
 from numpy.testing import assert_allclose
 
 from polyspan import RMSC
+from polyspan.clustering.spectral import spectral_clustering
 from polyspan.datasets import load_dataset, make_subspaces
-from polyspan.graphs import median_kernel
+from polyspan.graphs.proximity import median_kernel
 from polyspan.methods.rmsc import random_walk, solve_rmsc, stationary_distribution
 from polyspan.metrics import clustering_scores
-from polyspan.run import Run
-from polyspan.spectral import spectral_clustering
+from polyspan.solvers.loop import Run
 
 # Columns: data, scale, lam, mean NMI of the authors' program.
 REACHED = [

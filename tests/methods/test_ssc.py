@@ -7,7 +7,7 @@ from polyspan import SSC, BestSingleView
 from polyspan.datasets import make_subspaces
 from polyspan.methods.ssc import smallest_maximum, solve_ssc
 from polyspan.metrics import clustering_scores
-from polyspan.run import Run
+from polyspan.solvers.loop import Run
 
 
 def view(n=14, d=5, seed=0):

@@ -6,11 +6,11 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
 from polyspan import TSVDMSC
+from polyspan.clustering.spectral import spectral_clustering
 from polyspan.datasets import load_dataset, make_subspaces
 from polyspan.methods.tsvdmsc import solve_tsvdmsc, tensor_singular
 from polyspan.metrics import clustering_scores
-from polyspan.run import Run
-from polyspan.spectral import spectral_clustering
+from polyspan.solvers.loop import Run
 
 # Columns: as_released, lam, mean NMI of the authors' program.
 REACHED = [

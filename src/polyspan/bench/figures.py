@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from polyspan import graphs
 from polyspan.bench.store import Row, latest
 from polyspan.bench.tables import Summary, summarise
 from polyspan.figures import EDGE, FAINT, INK, LINES, new_figure, save_figure
-from polyspan.linalg import Array
+from polyspan.graphs import proximity
+from polyspan.solvers.arrays import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -173,9 +173,9 @@ def plot_method(
         Names of the views.
     """
     order = np.argsort(labels, kind="stable")
-    firsts = [np.asarray(graphs.first_order(X, n_neighbors)[0]) for X in Xs]
-    seconds = [graphs.second_order(Lambda) for Lambda in firsts]
-    common = graphs.consistent([sp.csr_array(Lambda) for Lambda in firsts]).toarray()
+    firsts = [np.asarray(proximity.first_order(X, n_neighbors)[0]) for X in Xs]
+    seconds = [proximity.second_order(Lambda) for Lambda in firsts]
+    common = proximity.consistent([sp.csr_array(Lambda) for Lambda in firsts]).toarray()
     v = len(Xs)
     figure = new_figure(10.5, 2.1 * v + 0.4)
     grid = figure.add_gridspec(2 * v, 4, width_ratios=[1, 1, 1, 2])

@@ -47,8 +47,8 @@ from typing import Any
 from polyspan.base import MultiViewClusterer
 from polyspan.datasets import Dataset, load_dataset, load_digits_views, make_subspaces
 from polyspan.datasets.registry import find_entry
+from polyspan.inputs.params import check_params
 from polyspan.methods import METHODS
-from polyspan.params import check_params
 
 SELECTIONS = ("default", "tuned", "label-free")
 GIVEN = ("n_clusters", "random_state")  # come from the data and from the seed

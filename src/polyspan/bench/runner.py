@@ -34,9 +34,9 @@ from polyspan.bench.protocol import (
     load_source,
 )
 from polyspan.bench.store import Row, append_row, identity, latest, read_rows
-from polyspan.devices import check_device, device_name
+from polyspan.inputs.devices import check_device, device_name
 from polyspan.metrics import SCORES, clustering_scores
-from polyspan.sharing import Store, sharing
+from polyspan.solvers.cache import Store, sharing
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -139,8 +139,8 @@ def share_cores(jobs: int | None) -> tuple[int, int]:
 def run_job(job: Job, threads: int, device: str | None = None) -> Row:
     """Fit, score and describe one job; only the fit is timed. An exception becomes a failed row.
 
-    Jobs in one worker share what they have in common, see `polyspan.sharing`. ``seconds`` are those
-    of a fit alone: what came from an earlier fit counts with the time that it took there.
+    Jobs in one worker share what they have in common (`polyspan.solvers.cache`). ``seconds`` are
+    those of a fit alone: what came from an earlier fit counts with the time that it took there.
     """
     row = _empty_row(job, threads)
     started = started_cpu = None

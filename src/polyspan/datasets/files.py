@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyspan.datasets.dataset import Dataset, contiguous_labels
-from polyspan.datasets.optional import require
+from polyspan.inputs.optional import require
 
 LABEL_NAMES = ["truth", "truelabel", "true_label", "label", "labels", "gt", "gnd", "y", "target"]
 TABLES = (".csv", ".tsv", ".parquet")

@@ -30,7 +30,7 @@ from polyspan.datasets.files import (
     quoted,
     read_file,
 )
-from polyspan.datasets.optional import require
+from polyspan.inputs.optional import require
 
 BIO = (".h5ad", ".h5mu")
 ROW_NUMBERS = re.compile(r"|index|Unnamed: \d+(\.\d+)*")  # columns that may just count the rows

@@ -1,7 +1,7 @@
 """One file per paper; METHODS is the only registry."""
 
 from polyspan.methods.amgl import AMGL
-from polyspan.methods.anchorgrmsc import AnchorGRMSC
+from polyspan.methods.anchor_grmsc.estimator import AnchorGRMSC
 from polyspan.methods.baselines import ConcatKMeans, ConcatSpectral
 from polyspan.methods.best_single_view import BestSingleView
 from polyspan.methods.coregspectral import CoRegSpectral

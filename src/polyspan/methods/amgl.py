@@ -21,13 +21,14 @@ from typing import Any, Self
 import numpy as np
 from sklearn.cluster import KMeans
 
-from polyspan import graphs
 from polyspan.base import COMMON, About, MultiViewClusterer
-from polyspan.linalg import lowest_eigenpairs
-from polyspan.params import integer
-from polyspan.run import Run
-from polyspan.spectral import quiet_kmeans
-from polyspan.views import Views, scale_views
+from polyspan.clustering.spectral import quiet_kmeans
+from polyspan.graphs import proximity
+from polyspan.inputs.params import integer
+from polyspan.inputs.scaling import scale_views
+from polyspan.inputs.views import Views
+from polyspan.solvers.eigen import lowest_eigenpairs
+from polyspan.solvers.loop import Run
 
 
 class AMGL(MultiViewClusterer):
@@ -117,7 +118,7 @@ class AMGL(MultiViewClusterer):
         k = min(5, views.n_samples - 1) if self.n_neighbors is None else self.n_neighbors
         Ws = []
         for view in scale_views(views, self.scale):
-            S = graphs.adaptive_neighbors(graphs.squared_distances(view, ties=True), k)
+            S = proximity.adaptive_neighbors(proximity.squared_distances(view, ties=True), k)
             Ws.append((S + S.T) / 2)
         run = self._run()
         self.embedding_, alpha = solve_amgl(Ws, self.n_clusters, run=run)
@@ -168,4 +169,4 @@ def solve_amgl(
 def _normalized_laplacian(W: np.ndarray) -> np.ndarray:
     """Return ``D^-1/2 (D - W) D^-1/2``."""
     root = 1 / np.sqrt(np.sum(W, axis=1))
-    return root[:, None] * graphs.laplacian(W) * root[None, :]
+    return root[:, None] * proximity.laplacian(W) * root[None, :]

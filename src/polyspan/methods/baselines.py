@@ -14,10 +14,11 @@ from sklearn.cluster import SpectralClustering
 from sklearn.neighbors import kneighbors_graph
 
 from polyspan.base import COMMON, About, MultiViewClusterer
-from polyspan.linalg import to_numpy
-from polyspan.params import Check, integer
-from polyspan.spectral import kmeans, quiet_kmeans
-from polyspan.views import Views, scale_views
+from polyspan.clustering.spectral import kmeans, quiet_kmeans
+from polyspan.inputs.params import Check, integer
+from polyspan.inputs.scaling import scale_views
+from polyspan.inputs.views import Views
+from polyspan.solvers.arrays import to_numpy
 
 _SHARED = {name: COMMON[name] for name in ("n_clusters", "scale", "n_init", "random_state")}
 

@@ -10,10 +10,10 @@ from sklearn.base import clone
 from sklearn.metrics import normalized_mutual_info_score
 
 from polyspan.base import About, MultiViewClusterer
+from polyspan.clustering.spectral import spectral_clustering
+from polyspan.inputs.params import Check, clusterer, flag, integer, seed
+from polyspan.inputs.views import Views
 from polyspan.methods.lrr import LRR
-from polyspan.params import Check, clusterer, flag, integer, seed
-from polyspan.spectral import spectral_clustering
-from polyspan.views import Views
 
 
 class BestSingleView(MultiViewClusterer):

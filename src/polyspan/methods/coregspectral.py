@@ -27,12 +27,14 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from polyspan.base import COMMON, About, MultiViewClusterer
-from polyspan.graphs import median_kernel, normalized
-from polyspan.linalg import Array, lowest_eigenpairs
-from polyspan.params import Check, one_of, real
-from polyspan.run import Run
-from polyspan.spectral import cluster_rows, unit_rows
-from polyspan.views import Views, scale_views
+from polyspan.clustering.spectral import cluster_rows, unit_rows
+from polyspan.graphs.proximity import median_kernel, normalized
+from polyspan.inputs.params import Check, one_of, real
+from polyspan.inputs.scaling import scale_views
+from polyspan.inputs.views import Views
+from polyspan.solvers.arrays import Array
+from polyspan.solvers.eigen import lowest_eigenpairs
+from polyspan.solvers.loop import Run
 
 
 class CoRegSpectral(MultiViewClusterer):

@@ -28,12 +28,14 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from polyspan import graphs
 from polyspan.base import COMMON, About, MultiViewClusterer
-from polyspan.linalg import Array, eigh, orthogonal_rows
-from polyspan.params import integer, real
-from polyspan.run import Run
-from polyspan.views import Views
+from polyspan.graphs import proximity
+from polyspan.inputs.params import integer, real
+from polyspan.inputs.views import Views
+from polyspan.solvers.arrays import Array
+from polyspan.solvers.eigen import eigh
+from polyspan.solvers.loop import Run
+from polyspan.solvers.reductions import orthogonal_rows
 
 
 class DiMSC(MultiViewClusterer):
@@ -122,7 +124,7 @@ class DiMSC(MultiViewClusterer):
 
     def _solve(self, views: Views, Xs: list[Array]) -> Array:
         k = min(5, views.n_samples - 1) if self.n_neighbors is None else self.n_neighbors
-        Ls = [graphs.laplacian(neighbor_graph(X, k)) for X in Xs]
+        Ls = [proximity.laplacian(neighbor_graph(X, k)) for X in Xs]
         run = self._run()
         Zs = solve_dimsc(Xs, Ls, lam_s=self.lam_s, lam_v=self.lam_v, run=run)
         self.n_iter_ = run.n_iter
@@ -142,7 +144,7 @@ def neighbor_graph(X: Array, k: int) -> np.ndarray:
            [1., 0., 1.],
            [0., 1., 0.]])
     """
-    order, _ = graphs.nearest(graphs.squared_distances(X, ties=True), k)
+    order, _ = proximity.nearest(proximity.squared_distances(X, ties=True), k)
     W = np.zeros((X.shape[0], X.shape[0]))
     np.put_along_axis(W, order, 1.0, axis=1)
     return np.maximum(W, W.T)
@@ -161,7 +163,7 @@ def solve_dimsc(
     Examples
     --------
     >>> X = np.random.default_rng(0).normal(size=(9, 4))
-    >>> L = graphs.laplacian(neighbor_graph(X, 3))
+    >>> L = proximity.laplacian(neighbor_graph(X, 3))
     >>> Z, _ = solve_dimsc([X, X], [L, L], lam_s=1e-6, lam_v=1e-6)
     >>> np.allclose(X.T @ Z, X.T, atol=1e-3)
     True

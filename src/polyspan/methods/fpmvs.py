@@ -36,12 +36,13 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
-from polyspan import prox
 from polyspan.base import COMMON, About, MultiViewClusterer
-from polyspan.params import Check
-from polyspan.run import Run
-from polyspan.spectral import kmeans, left_singular, unit_rows
-from polyspan.views import Views, numpy_views
+from polyspan.clustering.spectral import kmeans, left_singular, unit_rows
+from polyspan.inputs.params import Check
+from polyspan.inputs.scaling import numpy_views
+from polyspan.inputs.views import Views
+from polyspan.solvers import prox
+from polyspan.solvers.loop import Run
 
 
 class FPMVS(MultiViewClusterer):

@@ -13,7 +13,7 @@ one turn is::
     S_v : s_ij = max(0, (e_i,k+1 - e_ij) / (k e_i,k+1 - sum_{h<=k} e_ih))
     w_v = 1 / (2 |U - S_v|_F)
     U   : row i = mean_v (s_v,ij - lam / (2 m w_v) |f_i - f_j|^2) on the simplex
-    F   : the c lowest eigenvectors of L_U; lam by the rank rule of `polyspan.graphs.rank_step`
+    F   : the c lowest eigenvectors of L_U; lam by the rank rule, `proximity.rank_step`
 
 As in the program behind the published figures the neighbours are those by d, once and for all, U
 lives where some S_v does, and the quotient of the S_v step may have two negative parts (on
@@ -29,13 +29,16 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from polyspan import graphs, prox
 from polyspan.base import COMMON, About, MultiViewClusterer
-from polyspan.linalg import Array, lowest_eigenpairs, to_numpy
-from polyspan.params import integer, one_of, real
-from polyspan.run import Run
-from polyspan.spectral import component_clustering
-from polyspan.views import SCALES, Views, scale_views
+from polyspan.clustering.spectral import component_clustering
+from polyspan.graphs import proximity
+from polyspan.inputs.params import integer, one_of, real
+from polyspan.inputs.scaling import SCALES, scale_views
+from polyspan.inputs.views import Views
+from polyspan.solvers import prox
+from polyspan.solvers.arrays import Array, to_numpy
+from polyspan.solvers.eigen import lowest_eigenpairs
+from polyspan.solvers.loop import Run
 
 
 class GMC(MultiViewClusterer):
@@ -183,21 +186,21 @@ def solve_gmc(
     (array([0, 1, 2]), True)
     """
     run = Run("GMC", 20, 1e-10) if run is None else run
-    D2s = [graphs.squared_distances(X, ties=True) for X in Xs]
-    near = [graphs.nearest(D2, k + 1) for D2 in D2s]
-    S = np.stack([graphs.adaptive_neighbors(D2, k) for D2 in D2s])
+    D2s = [proximity.squared_distances(X, ties=True) for X in Xs]
+    near = [proximity.nearest(D2, k + 1) for D2 in D2s]
+    S = np.stack([proximity.adaptive_neighbors(D2, k) for D2 in D2s])
     m = len(Xs)
     w = np.full(m, 1 / m)
     U = np.mean(S, axis=0)
-    _, F = lowest_eigenpairs(graphs.laplacian((U + U.T) / 2), c)
+    _, F = lowest_eigenpairs(proximity.laplacian((U + U.T) / 2), c)
     for _ in run:
         for v, (order, d) in enumerate(near):
             S[v] = 0
             np.put_along_axis(S[v], order[:, :k], _shares(order, d, w[v], U), axis=1)
         w = 1 / (2 * np.maximum(np.linalg.norm(U - S, axis=(1, 2)), np.finfo(np.float64).eps))
-        P = np.mean(S, axis=0) - lam * np.mean(1 / (2 * m * w)) * graphs.squared_distances(F)
+        P = np.mean(S, axis=0) - lam * np.mean(1 / (2 * m * w)) * proximity.squared_distances(F)
         U = prox.simplex(np.where(np.any(S > 0, axis=0), P, -np.inf))
-        F, factor, low = graphs.rank_step(U, F, run.tol)
+        F, factor, low = proximity.rank_step(U, F, run.tol)
         lam *= factor
         run.check(eigenvalues=low, excess=float(factor < 1))
     return U, w

@@ -33,22 +33,19 @@ import scipy.sparse as sp
 from array_api_compat import array_namespace, device, is_array_api_obj, is_numpy_array
 from sklearn.utils import Tags, check_random_state
 
-from polyspan import graphs, prox
 from polyspan.base import COMMON, About, MultiViewClusterer
-from polyspan.incomplete import error_weights, incomplete_laplacian, split_missing
-from polyspan.linalg import (
-    Array,
-    factor_z_step,
-    largest_entry,
-    longest_column,
-    reduce_rows,
-    sum_squares,
-)
-from polyspan.params import device_name, integer, matrices, one_of, real, view_weights
-from polyspan.precomputed import check_graphs, check_kernel_scales, kernel_features, like
-from polyspan.run import Run
-from polyspan.sharing import fingerprint, shared
-from polyspan.views import SCALES, Views, weighted_views
+from polyspan.graphs import proximity
+from polyspan.graphs.incomplete import incomplete_laplacian
+from polyspan.inputs.missing import error_weights, split_missing
+from polyspan.inputs.params import device_name, integer, matrices, one_of, real, view_weights
+from polyspan.inputs.precomputed import check_graphs, check_kernel_scales, kernel_features, like
+from polyspan.inputs.scaling import SCALES
+from polyspan.inputs.views import Views, weighted_views
+from polyspan.solvers import prox
+from polyspan.solvers.arrays import Array, longest_column, sum_squares
+from polyspan.solvers.cache import fingerprint, shared
+from polyspan.solvers.loop import Run
+from polyspan.solvers.reductions import factor_z_step, largest_entry, reduce_rows
 
 
 class GRMSC(MultiViewClusterer):
@@ -137,7 +134,7 @@ class GRMSC(MultiViewClusterer):
     -----
     A sample may lack views: give its row there as NaN throughout (dense views only). Its errors in
     such a view are free (E costs nothing there), it describes no other sample there, and the
-    graphs use the views that a pair has in common, see `polyspan.incomplete`.
+    graphs use the views that a pair has in common, see `polyspan.graphs.incomplete`.
 
     Examples
     --------
@@ -335,19 +332,19 @@ def graph_laplacian(
     """
     weights = [1.0] * len(Xs) if weights is None else weights
     if given is None:
-        firsts = [_compact(*graphs.first_order(X, n_neighbors)) for X in Xs]  # eq. (3)
+        firsts = [_compact(*proximity.first_order(X, n_neighbors)) for X in Xs]  # eq. (3)
     else:
         firsts = [(like(Lambda, X), 0.0) for Lambda, X in zip(given, Xs, strict=True)]
     if regularizer == "first_order":
         parts = (w * Lambda for w, (Lambda, _) in zip(weights, firsts, strict=True))
-        return graphs.laplacian(_dense(sum(parts)))
-    W = _dense(graphs.consistent([Lambda for Lambda, _ in firsts]))  # eq. (4)
+        return proximity.laplacian(_dense(sum(parts)))
+    W = _dense(proximity.consistent([Lambda for Lambda, _ in firsts]))  # eq. (4)
     xp = array_namespace(W)
     inside = W != 0
     for w, (Lambda, sigma) in zip(weights, firsts, strict=True):
-        Upsilon = graphs.second_order(Lambda, sigma if sigma2 == "first" else None)
+        Upsilon = proximity.second_order(Lambda, sigma if sigma2 == "first" else None)
         W += w * alpha * xp.where(inside, xp.zeros_like(W), Upsilon)  # eq. (20), summed
-    return graphs.laplacian(W)
+    return proximity.laplacian(W)
 
 
 def _compact(Lambda: Array, sigma: float) -> tuple[Array, float]:

@@ -37,12 +37,13 @@ import scipy.sparse as sp
 from array_api_compat import array_namespace, device
 from sklearn.utils import check_random_state
 
-from polyspan import prox
 from polyspan.base import COMMON, About, MultiViewClusterer
-from polyspan.linalg import Array, largest_row_sum, largest_sum, reduce_rows
-from polyspan.params import flag, integer, real
-from polyspan.run import Run
-from polyspan.views import Views
+from polyspan.inputs.params import flag, integer, real
+from polyspan.inputs.views import Views
+from polyspan.solvers import prox
+from polyspan.solvers.arrays import Array, largest_row_sum
+from polyspan.solvers.loop import Run
+from polyspan.solvers.reductions import largest_sum, reduce_rows
 
 
 class LMSC(MultiViewClusterer):

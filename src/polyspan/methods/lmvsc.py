@@ -30,12 +30,13 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from polyspan import prox
 from polyspan.base import COMMON, About, MultiViewClusterer
-from polyspan.linalg import column_lengths
-from polyspan.params import Check, flag, integer, real
-from polyspan.spectral import kmeans, left_singular, quiet_kmeans
-from polyspan.views import Views, numpy_views
+from polyspan.clustering.spectral import kmeans, left_singular, quiet_kmeans
+from polyspan.inputs.params import Check, flag, integer, real
+from polyspan.inputs.scaling import numpy_views
+from polyspan.inputs.views import Views
+from polyspan.solvers import prox
+from polyspan.solvers.arrays import column_lengths
 
 BLOCK = 1024  # samples solved together: their matrices stay in the cache
 SAMPLE = 20_000  # samples that choose the anchors

@@ -21,12 +21,13 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace
 
-from polyspan import prox
 from polyspan.base import COMMON, About, MultiViewClusterer
-from polyspan.linalg import Array, factor_z_step, largest_entry, reduce_rows
-from polyspan.params import device_name, real
-from polyspan.run import Run
-from polyspan.views import Views
+from polyspan.inputs.params import device_name, real
+from polyspan.inputs.views import Views
+from polyspan.solvers import prox
+from polyspan.solvers.arrays import Array
+from polyspan.solvers.loop import Run
+from polyspan.solvers.reductions import factor_z_step, largest_entry, reduce_rows
 
 
 class LRR(MultiViewClusterer):

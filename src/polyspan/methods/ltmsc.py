@@ -33,12 +33,13 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from polyspan import prox
 from polyspan.base import COMMON, About, MultiViewClusterer
-from polyspan.linalg import Array, stack_views
-from polyspan.params import device_name, flag, real
-from polyspan.run import Run
-from polyspan.views import Views
+from polyspan.inputs.params import device_name, flag, real
+from polyspan.inputs.views import Views
+from polyspan.solvers import prox
+from polyspan.solvers.arrays import Array
+from polyspan.solvers.loop import Run
+from polyspan.solvers.reductions import stack_views
 
 
 class LTMSC(MultiViewClusterer):

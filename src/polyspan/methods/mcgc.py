@@ -12,9 +12,9 @@ One turn, with A = beta sum_v U_v U_v^T::
     S   : row i = a_ij - gamma/2 |h_i - h_j|^2 on the simplex, then (S + S^T)/2     } until S has
     H   : the c lowest eigenvectors of the Laplacian L_S; gamma by the rank rule    } c components
 
-The rank rule is `polyspan.graphs.rank_step`. W_v solves ``min sum_j d_ij w_ij + alpha_i w_ij^2 +
+The rank rule is `proximity.rank_step`. W_v solves ``min sum_j d_ij w_ij + alpha_i w_ij^2 +
 lam |f_i - f_j|^2 w_ij`` over the others j, with alpha_i such that lam = 0 gives the k probabilistic
-neighbours of `polyspan.graphs.adaptive_neighbors`, by the same alternation.
+neighbours of `proximity.adaptive_neighbors`, by the same alternation.
 
 Reference: K. Zhan, F. Nie, J. Wang, Y. Yang, "Multiview consensus graph clustering", IEEE TIP
 28(3), 2019. Starts are decided here: S is the mean of the W_v, lam the mean of the alpha_i, gamma
@@ -31,13 +31,16 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from polyspan import graphs, prox
 from polyspan.base import COMMON, About, MultiViewClusterer
-from polyspan.linalg import Array, lowest_eigenpairs, to_numpy
-from polyspan.params import flag, integer, real
-from polyspan.run import Run
-from polyspan.spectral import component_clustering
-from polyspan.views import Views, scale_views
+from polyspan.clustering.spectral import component_clustering
+from polyspan.graphs import proximity
+from polyspan.inputs.params import flag, integer, real
+from polyspan.inputs.scaling import scale_views
+from polyspan.inputs.views import Views
+from polyspan.solvers import prox
+from polyspan.solvers.arrays import Array, to_numpy
+from polyspan.solvers.eigen import lowest_eigenpairs
+from polyspan.solvers.loop import Run
 
 RANK_TURNS = 30  # most turns to c components; the weight has grown by 1e9 then
 
@@ -174,13 +177,13 @@ def view_graph(
     >>> np.flatnonzero(view_graph(X, 2, 3)[0])
     array([1, 2])
     """
-    D2 = to_numpy(graphs.squared_distances(X, ties=True)).astype(np.float64)
-    order, d = graphs.nearest(D2, k + 1)
+    D2 = to_numpy(proximity.squared_distances(X, ties=True)).astype(np.float64)
+    order, d = proximity.nearest(D2, k + 1)
     if as_released:
-        W = graphs.adaptive_neighbors(D2, k)
+        W = proximity.adaptive_neighbors(D2, k)
         A = np.full(D2.shape, -np.inf)
         np.put_along_axis(A, order[:, :k], 0.0, axis=1)
-        _, F = lowest_eigenpairs(graphs.laplacian((W + W.T) / 2), c)
+        _, F = lowest_eigenpairs(proximity.laplacian((W + W.T) / 2), c)
         return _make_components(A, F, 1.0, 0.5, tol)[0]
     alpha = np.sum(d[:, k:] - d[:, :k], axis=1, keepdims=True) / 2
     lam = float(np.mean(alpha)) or 1.0
@@ -188,7 +191,7 @@ def view_graph(
     A = -D2 / (2 * alpha)
     np.fill_diagonal(A, -np.inf)
     W = prox.simplex(A)
-    _, F = lowest_eigenpairs(graphs.laplacian((W + W.T) / 2), c)
+    _, F = lowest_eigenpairs(proximity.laplacian((W + W.T) / 2), c)
     return _make_components(A, F, lam, 1 / (2 * alpha), tol)[0]
 
 
@@ -214,7 +217,7 @@ def solve_mcgc(
     if as_released:
         Us = [lowest_eigenpairs(-W, c)[1] for W in Ws]
         S = beta * np.sum([U @ U.T for U in Us], axis=0)
-    _, H = lowest_eigenpairs(graphs.laplacian(S), c)
+    _, H = lowest_eigenpairs(proximity.laplacian(S), c)
     labels = np.full(S.shape[0], -1)
     for _ in run:
         Us = [lowest_eigenpairs(-(W + beta * S), c)[1] for W in Ws]
@@ -233,9 +236,9 @@ def _make_components(
     Returns the graph, F, the weight, and what the last rank step found.
     """
     for _ in range(RANK_TURNS):
-        S = prox.simplex(A - weight * slope * graphs.squared_distances(F))
+        S = prox.simplex(A - weight * slope * proximity.squared_distances(F))
         S = (S + S.T) / 2
-        F, factor, low = graphs.rank_step(S, F, tol)
+        F, factor, low = proximity.rank_step(S, F, tol)
         weight *= factor
         if factor == 1:
             break

@@ -31,13 +31,14 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from polyspan import prox
 from polyspan.base import COMMON, About, MultiViewClusterer
-from polyspan.graphs import median_kernel
-from polyspan.linalg import Array, eigh, gram
-from polyspan.params import one_of, real
-from polyspan.run import Run
-from polyspan.views import Views
+from polyspan.graphs.proximity import median_kernel
+from polyspan.inputs.params import one_of, real
+from polyspan.inputs.views import Views
+from polyspan.solvers import prox
+from polyspan.solvers.arrays import Array, gram
+from polyspan.solvers.eigen import eigh
+from polyspan.solvers.loop import Run
 
 
 def _sigma(value: Any) -> str | None:

@@ -35,13 +35,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
-from polyspan import graphs, prox
 from polyspan.base import COMMON, About, MultiViewClusterer
-from polyspan.linalg import lowest_eigenpairs, to_numpy
-from polyspan.params import Check, integer, one_of, real
-from polyspan.run import Run
-from polyspan.spectral import cluster_rows, spectral_clustering
-from polyspan.views import Views, check_products, scale_views
+from polyspan.clustering.spectral import cluster_rows, spectral_clustering
+from polyspan.graphs import proximity
+from polyspan.inputs.params import Check, integer, one_of, real
+from polyspan.inputs.scaling import check_products, scale_views
+from polyspan.inputs.views import Views
+from polyspan.solvers import prox
+from polyspan.solvers.arrays import to_numpy
+from polyspan.solvers.eigen import lowest_eigenpairs
+from polyspan.solvers.loop import Run
 
 
 class MVSC(MultiViewClusterer):
@@ -196,8 +199,8 @@ def solve_mvsc(
             Es[v] = prox.soft(D, lam2 / 2)
             total += float(np.sum((D - Es[v]) ** 2) + lam2 * np.sum(np.abs(Es[v])))
             Zs.append(Z)
-        w, F = lowest_eigenpairs(graphs.laplacian(sum(map(_graph, Zs))), c)
-        P = graphs.squared_distances(F)
+        w, F = lowest_eigenpairs(proximity.laplacian(sum(map(_graph, Zs))), c)
+        P = proximity.squared_distances(F)
         total += lam1 * float(np.sum(w))
         run.check(fall=min((before - total) / size, 1.0))
         before = total

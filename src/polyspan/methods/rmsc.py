@@ -26,14 +26,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from polyspan import prox
 from polyspan.base import COMMON, About, MultiViewClusterer
-from polyspan.graphs import median_kernel
-from polyspan.linalg import Array, astype
-from polyspan.params import Check, real
-from polyspan.run import Run
-from polyspan.spectral import spectral_clustering
-from polyspan.views import Views, scale_views
+from polyspan.clustering.spectral import spectral_clustering
+from polyspan.graphs.proximity import median_kernel
+from polyspan.inputs.params import Check, real
+from polyspan.inputs.scaling import scale_views
+from polyspan.inputs.views import Views
+from polyspan.solvers import prox
+from polyspan.solvers.arrays import Array, astype
+from polyspan.solvers.loop import Run
 
 TELEPORT = 1e-8  # share of uniform jumps, which makes the stationary distribution unique
 

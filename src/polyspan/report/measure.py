@@ -10,10 +10,10 @@ from sklearn.decomposition import PCA
 from sklearn.metrics import normalized_mutual_info_score
 from sklearn.utils.extmath import randomized_svd
 
-from polyspan.linalg import to_numpy
+from polyspan.clustering.spectral import EXACT_BELOW, spectral_embedding, unit_rows
+from polyspan.inputs.views import Views
 from polyspan.methods.baselines import ConcatSpectral, concatenate
-from polyspan.spectral import EXACT_BELOW, spectral_embedding, unit_rows
-from polyspan.views import Views
+from polyspan.solvers.arrays import to_numpy
 
 MOST_COMPARED = 2000  # samples whose single views are clustered for comparison
 MOST_AXES = 6  # axes that the map can show

@@ -10,10 +10,10 @@ import numpy as np
 import scipy.sparse as sp
 from array_api_compat import is_array_api_obj
 
-from polyspan.linalg import to_numpy
-from polyspan.replacing import replacing
+from polyspan.atomic import replacing
+from polyspan.inputs.scaling import SCALES
 from polyspan.report.page import Content, build_page
-from polyspan.views import SCALES
+from polyspan.solvers.arrays import to_numpy
 
 MOST_CLUSTERS = 32767  # their numbers take two bytes in the file
 

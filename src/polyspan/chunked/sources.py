@@ -1,0 +1,164 @@
+"""Where rows come from: arrays, files and lazy arrays that need not fit in memory."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from polyspan.inputs.optional import require
+
+SUFFIXES = (".npy", ".parquet", ".zarr")
+
+
+# ---- where rows come from ----------------------------------------------------------------------
+
+
+class Parquet:
+    """Rows of a Parquet file of number columns; the row groups last used stay in memory.
+
+    The index that pandas wrote is no feature.
+    """
+
+    dtype, ndim = np.dtype(np.float64), 2  # dask wants to know
+
+    def __init__(self, path: Path) -> None:
+        parquet = require("pyarrow.parquet", "scale", f"reading {path.name}")
+        self._path = path.absolute()
+        self._file = parquet.ParquetFile(path)
+        meta, schema = self._file.metadata, self._file.schema_arrow
+        index = (schema.pandas_metadata or {}).get("index_columns", [])
+        self._columns = [i for i, name in enumerate(schema.names) if name not in index]
+        bad = [schema.names[i] for i in self._columns if not _is_number(schema.types[i])]
+        if bad:
+            raise ValueError(
+                f"{path.name} has columns that are not numbers ({', '.join(bad[:5])}): drop or "
+                "encode them first."
+            )
+        self.shape = (meta.num_rows, len(self._columns))
+        self._ends = np.cumsum([meta.row_group(i).num_rows for i in range(meta.num_row_groups)])
+        self._kept: tuple[tuple[int, ...], np.ndarray] = ((), np.empty(0))
+        self._lock = Lock()  # one reader at a time: the library crashes otherwise
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Parquet, (self._path,)  # another process opens the file itself
+
+    def __getitem__(self, where: Any) -> np.ndarray:
+        rows, columns = where if isinstance(where, tuple) else (where, slice(None))
+        first, last = np.searchsorted(self._ends, [rows.start, rows.stop - 1], side="right")
+        groups = tuple(range(int(first), int(last) + 1))
+        with self._lock:
+            if self._kept[0] != groups:
+                table = self._file.read_row_groups(list(groups), use_threads=False)
+                found = [table.column(i).to_numpy() for i in self._columns]
+                self._kept = groups, np.column_stack(found).astype(np.float64)
+            values = self._kept[1]
+        start = 0 if first == 0 else int(self._ends[first - 1])
+        return values[rows.start - start : rows.stop - start, columns]
+
+
+def _is_number(kind: Any) -> bool:
+    types = require("pyarrow.types", "scale", "reading Parquet")
+    return types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
+
+
+def is_large(X: Any) -> bool:
+    """Whether X, or one of the views in it, is to be read in chunks: a file, a lazy array.
+
+    Examples
+    --------
+    >>> is_large([np.eye(3)]), is_large(["view.npy", np.eye(3)])
+    (False, True)
+    """
+    if isinstance(X, Mapping):
+        X = list(X.values())
+    if isinstance(X, list | tuple):
+        return any(_is_lazy(view) for view in X)
+    return _is_lazy(X)
+
+
+def _is_lazy(view: Any) -> bool:
+    if isinstance(view, str | Path | np.memmap | Parquet):
+        return True
+    return type(view).__module__.split(".")[0] in ("zarr", "dask") and hasattr(view, "shape")
+
+
+def is_dask(view: Any) -> bool:
+    """Whether a view is a dask array."""
+    return type(view).__module__.split(".")[0] == "dask" and hasattr(view, "to_delayed")
+
+
+def open_views(X: Any) -> tuple[list[Any], list[str]]:
+    """Open what a user gave as large views: things with ``shape`` and rows to slice, and names.
+
+    Nothing is read but sizes.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "text.npy"
+    ...     np.save(path, np.eye(3))
+    ...     views, names = open_views([path, np.ones((3, 2))])
+    >>> [view.shape for view in views], names
+    ([(3, 3), (3, 2)], ['0', '1'])
+    """
+    if isinstance(X, Mapping):
+        named = {repr(name): view for name, view in X.items()}
+    else:
+        several = X if isinstance(X, list | tuple) else [X]
+        named = {str(k): view for k, view in enumerate(several)}
+    views = [_open(view, name) for name, view in named.items()]
+    names = list(named)
+    for view, name in zip(views, names, strict=True):
+        if len(view.shape) != 2 or 0 in view.shape:
+            raise ValueError(
+                f"view {name} has the shape {tuple(view.shape)}: a view is 2-D, with samples in "
+                "rows and features in columns, and has some of both."
+            )
+    lengths = [int(view.shape[0]) for view in views]
+    if len(set(lengths)) > 1:
+        told = ", ".join(f"view {a} has {b} samples" for a, b in zip(names, lengths, strict=True))
+        raise ValueError(f"The views differ in length: {told}; every view needs the same samples.")
+    return views, names
+
+
+def _open(view: Any, name: str) -> Any:
+    if isinstance(view, str | Path):
+        path = Path(view)
+        if path.suffix not in SUFFIXES:
+            raise ValueError(
+                f"view {name}: cannot read {path.name}; the files that are read in chunks end in "
+                f"{', '.join(SUFFIXES)}."
+            )
+        if not path.exists():
+            raise FileNotFoundError(f"view {name}: there is no file {path}.")
+        if path.suffix == ".npy":
+            view = np.load(path, mmap_mode="r")
+        elif path.suffix == ".parquet":
+            view = Parquet(path)
+        else:
+            view = require("zarr", "scale", f"reading {path.name}").open_array(path, mode="r")
+    if sp.issparse(view):
+        return sp.csr_array(view)
+    if is_dask(view):
+        _check_dask(view, name)
+    if not hasattr(view, "shape"):
+        view = np.asarray(view)
+    kind = getattr(np.dtype(getattr(view, "dtype", float)), "kind", "f")
+    if kind not in "fiub":
+        raise ValueError(f"view {name} holds {view.dtype} values: convert them to numbers.")
+    return view
+
+
+def _check_dask(view: Any, name: str) -> None:
+    """Refuse dask tables, and arrays made of them, that do not know their number of rows."""
+    is_array = hasattr(type(view), "chunks")
+    if not is_array or any(np.isnan(size) for sizes in view.chunks for size in sizes):
+        what = "dask array with chunks of unknown size" if is_array else "dask table"
+        raise ValueError(
+            f"view {name} is a {what}: give the array that the table's "
+            "to_dask_array(lengths=True) returns."
+        )

@@ -1,0 +1,142 @@
+"""Those who work on chunks of rows: threads of this process, or a Dask cluster.
+
+A method for many samples is a few functions of one chunk and a few sums over all chunks. Whether
+the functions run one after another, in threads or on a Dask cluster is decided here, once: both
+`Threads` and `Cluster` have ``map`` (one call per chunk), ``submit`` (one call) and ``collect``
+(what came out). The functions are pure, so a call that is lost with its machine can be repeated.
+"""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from polyspan.chunked.sources import is_dask
+
+BLOCK = 32  # columns that are solved for together
+
+
+# ---- who works ---------------------------------------------------------------------------------
+
+
+class Threads:
+    """Work on chunks in this process, in ``n_jobs`` threads; 1 is a plain loop.
+
+    None is as many threads as BLAS and OpenMP would use. Each of ours gets one of theirs: results
+    then do not depend on how many there are.
+
+    Examples
+    --------
+    >>> with Threads(2) as workers:
+    ...     workers.collect(workers.map(pow, [1, 2, 3], [2, 2, 2]))
+    [1, 4, 9]
+    """
+
+    def __init__(self, n_jobs: int | None = None) -> None:
+        if n_jobs is None:
+            n_jobs = max((library["num_threads"] for library in threadpool_info()), default=1)
+        self.n_jobs = n_jobs
+
+    def columns(self, m: int) -> list[tuple[int, int]]:
+        """Cut m columns into blocks; fixed, so that nothing depends on the threads."""
+        return bounds(m, BLOCK)
+
+    def __enter__(self) -> "Threads":
+        self._limit = threadpool_limits(1)
+        # The limit of OpenMP belongs to a thread, so every thread sets its own.
+        self._pool = ThreadPoolExecutor(self.n_jobs, initializer=threadpool_limits, initargs=(1,))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+        self._limit.restore_original_limits()
+
+    def map(self, function: Callable[..., Any], *lists: Sequence[Any], **fixed: Any) -> list[Any]:
+        """Call ``function`` with the first of every list, then with the second, and so on."""
+        if self.n_jobs == 1:
+            return [function(*one, **fixed) for one in zip(*lists, strict=True)]
+        calls = [self._pool.submit(function, *a, **fixed) for a in zip(*lists, strict=True)]
+        return [call.result() for call in calls]
+
+    def submit(self, function: Callable[..., Any], *args: Any, **fixed: Any) -> Any:
+        """Call once."""
+        return function(*args, **fixed)
+
+    def share(self, value: Any) -> Any:
+        """Make something known to all."""
+        return value
+
+    def collect(self, results: Any) -> Any:
+        """Return what `map` or `submit` gave."""
+        return results
+
+
+class Cluster:
+    """Work on chunks where a ``distributed.Client`` leads: only what is collected comes back.
+
+    Whatever `map` and `submit` return stays on the workers; when one of them is lost, Dask repeats
+    the calls that led to what it held.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        self._threads = sum(client.nthreads().values())
+
+    def columns(self, m: int) -> list[tuple[int, int]]:
+        """Cut m columns into blocks, one for every thread of the cluster if they are not tiny."""
+        return bounds(m, min(BLOCK, max(4, -(-m // max(self._threads, 1)))))
+
+    def __enter__(self) -> "Cluster":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def map(self, function: Callable[..., Any], *lists: Sequence[Any], **fixed: Any) -> list[Any]:
+        """Call ``function`` with the first of every list, then with the second, and so on."""
+        return [self.submit(function, *a, **fixed) for a in zip(*lists, strict=True)]
+
+    def submit(self, function: Callable[..., Any], *args: Any, **fixed: Any) -> Any:
+        """Call once."""
+        return self.client.submit(function, *args, **fixed, pure=False)
+
+    def share(self, value: Any) -> Any:
+        """Send something once, for many calls; unlike scattered data it survives a lost worker."""
+        return self.submit(_same, value)
+
+    def collect(self, results: Any) -> Any:
+        """Bring results here."""
+        return self.client.gather(results)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def pick(pair: Sequence[Any], i: int) -> Any:
+    """Return one of several results, where they are."""
+    return pair[i]
+
+
+def bounds(n: int, size: int) -> list[tuple[int, int]]:
+    """First and last row (not included) of every chunk.
+
+    Examples
+    --------
+    >>> bounds(5, 2)
+    [(0, 2), (2, 4), (4, 5)]
+    """
+    return [(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def active_client(views: Sequence[Any]) -> Any:
+    """Return the active ``distributed.Client`` when a view is a dask array, else None."""
+    if not any(is_dask(view) for view in views):
+        return None
+    try:
+        from distributed import get_client
+
+        return get_client()
+    except (ImportError, ValueError):
+        return None

@@ -1,0 +1,1 @@
+"""The command `polyspan`: the only room that prints."""

@@ -1,0 +1,101 @@
+"""What `polyspan info` prints: versions, machine, data folders and methods."""
+
+import os
+import platform
+import re
+from importlib import metadata
+
+from polyspan import METHODS, __version__
+from polyspan.datasets.registry import cache_dir, locate, read_registry
+from polyspan.inputs.memory import available_memory
+
+NOT_FOR_USERS = ("test", "docs")  # extras for those who work on polyspan itself
+
+
+def describe() -> dict[str, list[tuple[str, str]]]:
+    """Everything worth knowing in a bug report: pairs of name and value, by heading.
+
+    Examples
+    --------
+    >>> from polyspan.cli.info import describe
+    >>> list(describe())
+    ['versions', 'optional packages', 'machine', 'data', 'methods']
+    >>> dict(describe()["methods"])["lrr"]
+    'Low-rank representation of a single view, with an l2,1 error.'
+    """
+    needed, optional = dependencies()
+    return {
+        "versions": [
+            ("polyspan", __version__),
+            ("Python", platform.python_version()),
+            *((name, _version(name) or "missing") for name in needed),
+        ],
+        "optional packages": [
+            (name, _version(name) or f'not installed: pip install "polyspan[{extra}]"')
+            for name, extra in optional.items()
+        ],
+        "machine": _machine(),
+        "data": _data(),
+        "methods": [
+            (name, (cls.__doc__ or "").strip().split("\n")[0]) for name, cls in METHODS.items()
+        ],
+    }
+
+
+def dependencies() -> tuple[list[str], dict[str, str]]:
+    """What polyspan needs, and what it can use with the extra that gives it, as installed.
+
+    Examples
+    --------
+    >>> needed, optional = dependencies()
+    >>> "numpy" in needed, optional["matplotlib"]
+    (True, 'plot')
+    """
+    needed: list[str] = []
+    optional: dict[str, str] = {}
+    for line in metadata.requires("polyspan") or []:
+        name = re.match(r"[\w.-]+", line)[0]  # type: ignore[index]
+        extra = re.search(r"extra == ['\"]([\w-]+)", line)
+        if extra is None:
+            needed.append(name)
+        elif name != "polyspan" and extra[1] not in NOT_FOR_USERS:
+            optional.setdefault(name, extra[1])
+    return needed, optional
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _machine() -> list[tuple[str, str]]:
+    import sklearn.cluster  # noqa: F401  loads every library with threads of its own
+    from threadpoolctl import threadpool_info
+
+    pools = [
+        (
+            "BLAS" if pool["user_api"] == "blas" else "OpenMP",
+            f"{pool['internal_api']} {pool['version'] or ''}".rstrip()
+            + f", {pool['num_threads']} threads",
+        )
+        for pool in threadpool_info()
+    ]
+    free = available_memory()
+    return [
+        ("system", f"{platform.system()} {platform.release()}, {platform.machine()}"),
+        ("CPUs", str(os.cpu_count())),
+        ("memory", f"{free / 2**30:.1f} GiB free" if free is not None else "not told"),
+        *dict.fromkeys(pools),  # numpy and scipy may bring one each
+    ]
+
+
+def _data() -> list[tuple[str, str]]:
+    entries = read_registry().values()
+    here = sum(entry.built_in or locate(entry) is not None for entry in entries)
+    return [
+        ("$POLYSPAN_DATA", os.environ.get("POLYSPAN_DATA") or "not set"),
+        ("cache", str(cache_dir())),
+        ("data sets", f"{here} of {len(entries)} are here, see `polyspan data list`"),
+    ]

@@ -1,0 +1,245 @@
+"""Normalised spectral clustering (Ng, Jordan and Weiss) of an affinity matrix."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+from array_api_compat import array_namespace, is_numpy_array
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from polyspan.solvers.arrays import Array, to_numpy
+from polyspan.solvers.eigen import eigh
+
+EXACT_BELOW = 3000  # samples up to which a dense eigensolver is used
+
+
+def spectral_embedding(W: Array, n_clusters: int) -> np.ndarray:
+    """Eigenvectors of the ``n_clusters`` smallest eigenvalues of the normalised Laplacian.
+
+    Rows are scaled to unit length; rows of samples without any affinity stay zero. So do the
+    columns where the affinity, because its rank is too low, has nothing but rounding to offer.
+
+    Examples
+    --------
+    >>> W = np.kron(np.eye(2), np.ones((3, 3)))
+    >>> Y = spectral_embedding(W, 2)
+    >>> np.allclose(Y @ Y.T, W)
+    True
+    """
+    return unit_rows(spectral_eigenvectors(W, n_clusters)[1])
+
+
+def spectral_eigenvectors(W: Array, n_clusters: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Largest eigenvalues and eigenvectors of ``D^-1/2 W D^-1/2``, and the degrees D.
+
+    Where there is nothing but rounding both are zero, as are the rows of samples without affinity.
+
+    Examples
+    --------
+    >>> w, Y, degrees = spectral_eigenvectors(np.kron(np.eye(2), np.ones((3, 3))), 2)
+    >>> w.round(12), degrees
+    (array([1., 1.]), array([3., 3., 3., 3., 3., 3.]))
+    """
+    if sp.issparse(W) or is_numpy_array(W):
+        degrees = np.asarray(W.sum(axis=1)).ravel()
+        root = 1 / np.sqrt(np.where(degrees > 0, degrees, 1))
+        if sp.issparse(W):
+            N = sp.diags_array(root) @ W @ sp.diags_array(root)
+        else:
+            N = root[:, None] * W * root
+        w, Y = _top_eigenvectors(N, n_clusters)
+    else:  # on another device: its own dense solver
+        xp = array_namespace(W)
+        degrees = xp.sum(W, axis=1)
+        root = 1 / xp.sqrt(xp.where(degrees > 0, degrees, xp.ones_like(degrees)))
+        w, Y = xp.linalg.eigh(root[:, None] * W * root[None, :])
+        w, Y = to_numpy(w[-n_clusters:]), to_numpy(Y[:, -n_clusters:])
+        degrees = to_numpy(degrees)
+    sure = np.abs(w) > len(degrees) * np.finfo(w.dtype).eps  # the largest is 1
+    return np.where(sure, w, 0), np.where(sure & (degrees[:, None] > 0), Y, 0), degrees
+
+
+def _top_eigenvectors(N: Array, c: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the c largest eigenvalues of a symmetric matrix, and their eigenvectors."""
+    n = N.shape[0]
+    if n <= EXACT_BELOW or c >= n // 2:
+        return _dense_top(N, c)
+    start = np.random.RandomState(0).uniform(size=n)  # fixed: the result is a function of N
+    try:
+        return eigsh(N, c, which="LA", v0=start.astype(N.dtype))
+    except ArpackNoConvergence:  # many equal eigenvalues: many pieces without links
+        return _dense_top(N, c)
+
+
+def _dense_top(N: Array, c: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the same by LAPACK."""
+    n = N.shape[0]
+    dense = N.toarray() if sp.issparse(N) else N
+    w, V = scipy.linalg.eigh(dense, subset_by_index=[n - c, n - 1])
+    if V.shape[1] < c:  # happens where nearly all eigenvalues are equal: ask for all of them
+        w, V = np.linalg.eigh(dense)
+        w, V = w[-c:], V[:, -c:]
+    return w, V
+
+
+def spectral_clustering(
+    W: Array,
+    n_clusters: int,
+    *,
+    n_init: int = 20,
+    random_state: int | np.random.RandomState | None = None,
+) -> np.ndarray:
+    """Cluster the rows of the spectral embedding of W by k-means.
+
+    Examples
+    --------
+    >>> W = np.kron(np.eye(2), np.ones((3, 3)))
+    >>> labels = spectral_clustering(W, 2, random_state=0)
+    >>> len(set(labels[:3])), len(set(labels[3:])), len(set(labels))
+    (1, 1, 2)
+    """
+    Y = spectral_embedding(W, n_clusters)
+    with quiet_kmeans():
+        return KMeans(n_clusters, n_init=n_init, random_state=random_state).fit_predict(Y)
+
+
+def unit_rows(Y: Array) -> Array:
+    """Scale rows to unit length; zero rows stay zero.
+
+    Examples
+    --------
+    >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]]))
+    array([[0.6, 0.8],
+           [0. , 0. ]])
+    """
+    xp = array_namespace(Y)
+    lengths = xp.linalg.vector_norm(Y, axis=1, keepdims=True)
+    return Y / xp.where(lengths > 0, lengths, xp.ones_like(lengths))
+
+
+def cluster_rows(
+    Y: Array,
+    n_clusters: int,
+    *,
+    n_init: int = 20,
+    random_state: int | np.random.RandomState | None = None,
+) -> np.ndarray:
+    """Cluster the rows of an embedding by k-means, scaled to unit length.
+
+    Of more than 20,000 rows the restarts see that many, as in `kmeans`.
+
+    Examples
+    --------
+    >>> labels = cluster_rows(np.array([[1.0, 0.0], [9.0, 0.0], [0.0, 2.0]]), 2, random_state=0)
+    >>> bool(labels[0] == labels[1] != labels[2])
+    True
+    """
+    Y = unit_rows(to_numpy(Y))
+    return kmeans(Y, n_clusters, n_init=n_init, random_state=random_state).labels_
+
+
+def left_singular(Z: np.ndarray, c: int) -> np.ndarray:
+    """Left singular vectors of the c largest singular values of a tall matrix, from Z^T Z.
+
+    Columns stay zero where Z, because its rank is too low, has nothing but rounding to offer. The
+    sums run over blocks of rows in float64, so that float32 loses nothing more.
+
+    Examples
+    --------
+    >>> Z = np.array([[3.0, 0.0], [0.0, 2.0], [4.0, 0.0]])
+    >>> np.abs(left_singular(Z, 2)).round(12)
+    array([[0.6, 0. ],
+           [0. , 1. ],
+           [0.8, 0. ]])
+    """
+    n, p = Z.shape
+    blocks = [slice(i, i + 2**14) for i in range(0, n, 2**14)]
+    G = np.zeros((p, p))
+    for rows in blocks:
+        part = Z[rows].astype(np.float64, copy=False)
+        G += part.T @ part
+    w, V = eigh(G)
+    w, V = w[: -c - 1 : -1], V[:, : -c - 1 : -1]
+    sure = w > p * np.finfo(Z.dtype).eps * w[0]
+    V = np.where(sure, V / np.sqrt(np.where(sure, w, 1)), 0)
+    U = np.zeros((n, c), dtype=Z.dtype)
+    for rows in blocks:
+        U[rows, : V.shape[1]] = Z[rows] @ V
+    return U
+
+
+def kmeans(
+    Y: Any,
+    n_clusters: int,
+    *,
+    n_init: int = 20,
+    random_state: int | np.random.RandomState | None = None,
+    sample: int = 20_000,
+) -> KMeans:
+    """Fit k-means to the rows of Y, at a cost that the restarts do not multiply.
+
+    Of more than ``sample`` rows (and ten per cluster) the restarts see only that many, drawn at
+    random; the best of them starts one run on all rows.
+
+    Examples
+    --------
+    >>> Y = np.repeat(np.eye(2), 500, axis=0)
+    >>> model = kmeans(Y, 2, random_state=0, sample=100)
+    >>> bool(model.labels_[0] == model.labels_[499] != model.labels_[500])
+    True
+    """
+    n, few = Y.shape[0], max(sample, 10 * n_clusters)
+    rng = check_random_state(random_state)
+    with quiet_kmeans():
+        if n <= few:
+            return KMeans(n_clusters, n_init=n_init, random_state=rng).fit(Y)
+        some = Y[np.sort(rng.choice(n, few, replace=False))]
+        start = KMeans(n_clusters, n_init=n_init, random_state=rng).fit(some).cluster_centers_
+        return KMeans(n_clusters, init=start, n_init=1, random_state=rng).fit(Y)
+
+
+def component_clustering(
+    W: np.ndarray,
+    n_clusters: int,
+    *,
+    n_init: int = 20,
+    random_state: int | np.random.RandomState | None = None,
+) -> np.ndarray:
+    """Label the connected components of a graph that was made to have ``n_clusters`` of them.
+
+    When their number is another one it warns, and spectral clustering of the graph answers.
+
+    Examples
+    --------
+    >>> component_clustering(np.kron(np.eye(2), np.ones((3, 3))), 2)
+    array([0, 0, 0, 1, 1, 1], dtype=int32)
+    """
+    found, labels = connected_components(sp.csr_array(W + W.T), directed=False)
+    if found == n_clusters:
+        return labels
+    warnings.warn(
+        f"The learned graph has {found} connected components instead of n_clusters={n_clusters}: "
+        "the labels come from spectral clustering of it.",
+        ConvergenceWarning,
+        stacklevel=3,
+    )
+    return spectral_clustering(W + W.T, n_clusters, n_init=n_init, random_state=random_state)
+
+
+@contextmanager
+def quiet_kmeans() -> Iterator[None]:
+    """Silence k-means where duplicated samples leave fewer distinct points than clusters.
+
+    The labels stay in range then; some clusters are empty.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=ConvergenceWarning, message="Number of distinct")
+        yield

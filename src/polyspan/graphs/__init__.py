@@ -1,0 +1,1 @@
+"""From the features of a view to graphs of its samples, and their Laplacians."""

@@ -1,0 +1,265 @@
+"""Nearest neighbours of many samples, chunk by chunk: exact, or within the nearest cells.
+
+For many samples the space is cut into cells, the regions around centres. A sample is compared with
+the samples of the few cells whose centres are nearest to it, and the best k of all are kept. Cells
+are worked on apart from each other, and what they find is merged: the work is linear in n, needs
+no sample to be everywhere, and comes out the same wherever it is done (beyond 4 million samples
+it grows like n^1.5, cells then being larger).
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.cluster import KMeans
+from sklearn.neighbors import NearestNeighbors
+
+from polyspan.chunked.chunks import load
+from polyspan.chunked.workers import Cluster, Threads
+from polyspan.solvers.arrays import Array
+
+EXACT_BELOW = 20_000  # samples up to which every pair is compared
+CELL = 1_000  # samples in a cell, on average; more beyond 4 million samples
+PROBES = 4  # cells in which the neighbours of a sample are looked for
+
+
+class Found(NamedTuple):
+    """The nearest others of some samples: their numbers and squared distances, nearest first.
+
+    Where there are fewer than asked for, the number is -1 and the distance infinite.
+    """
+
+    ids: np.ndarray
+    squares: np.ndarray
+
+
+def neighbors(
+    workers: Threads | Cluster,
+    chunks: Sequence[Any],
+    spans: Sequence[tuple[int, int]],
+    view: int,
+    k: int,
+    sample: Array,
+    random_state: int = 0,
+) -> tuple[list[Any], list[Any] | None]:
+    """Find the k nearest others of every sample in one view.
+
+    Parameters
+    ----------
+    workers : Threads or Cluster
+        Who does it.
+    chunks, spans : list
+        Chunks of all views, and their first and last rows.
+    view : int
+        Which view.
+    k : int
+        How many neighbours.
+    sample : (s, d) array
+        Some samples of this view, from which the centres of the cells are learnt.
+    random_state : int
+        Seed of the centres.
+
+    Returns
+    -------
+    found : list of `Found`
+        One for every chunk, where the workers are.
+    cells : list of (rows, probes) arrays, or None
+        Nearest cells of the samples, nearest first; None when every pair was compared.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [1.0], [3.0], [7.0]])
+    >>> with Threads(1) as workers:
+    ...     found, _ = neighbors(workers, [[X[:2]], [X[2:]]], [(0, 2), (2, 4)], 0, 1, X)
+    >>> np.concatenate([part.ids for part in found]).ravel()
+    array([1, 0, 1, 2])
+    """
+    n, firsts = spans[-1][1], [start for start, _ in spans]
+    if n <= EXACT_BELOW:
+        whole = workers.submit(_whole, list(chunks), view=view)
+        return workers.map(_exact, chunks, firsts, whole=whole, view=view, k=k), None
+    # Comparing with n / size centres and with 4 size samples costs the same at size = sqrt(n) / 2.
+    size = max(CELL, int(n**0.5 / 2))
+    centres = cell_centres(sample, max(1, n // size), random_state)
+    fixed: dict[str, Any] = {"view": view, "probes": min(PROBES, len(centres))}
+    cells = workers.map(_assign, chunks, centres=workers.share(centres), **fixed)
+    edges = [round(i) for i in np.linspace(0, len(centres), min(32, len(centres)) + 1)]
+    groups = list(pairwise(edges))
+    if isinstance(workers, Cluster):  # only members of cells travel
+        parts = [
+            workers.map(_members, chunks, cells, firsts, view=view, group=group) for group in groups
+        ]
+        results = workers.map(_search, parts, k=k)
+    else:
+        fixed = {"chunks": chunks, "cells": cells, "firsts": firsts, "view": view, "k": k}
+        results = workers.map(_search_here, groups, **fixed)
+    return workers.map(_merge, spans, results=results, k=k), cells
+
+
+def cell_centres(sample: Array, n_cells: int, random_state: int) -> np.ndarray:
+    """Centres of cells, from a few turns of k-means on a sample."""
+    n_cells = min(n_cells, sample.shape[0])
+    model = KMeans(n_cells, init="random", n_init=1, max_iter=5, random_state=random_state)
+    return model.fit(sample).cluster_centers_
+
+
+def _whole(chunks: Sequence[Any], view: int) -> Array:
+    return _stack([load(chunk)[view] for chunk in chunks])
+
+
+def _stack(parts: Sequence[Array]) -> Array:
+    return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
+
+
+def _exact(chunk: Any, start: int, whole: Array, view: int, k: int) -> Found:
+    X = load(chunk)[view]
+    return _nearest(X, np.arange(start, start + X.shape[0]), whole, np.arange(whole.shape[0]), k)
+
+
+def _nearest(X: Array, own: np.ndarray, base: Array, ids: np.ndarray, k: int) -> Found:
+    """Return the k nearest of ``base``, whose numbers are ``ids``, to X, but not ``own``."""
+    asked = min(k + 1, base.shape[0])
+    model = NearestNeighbors(n_neighbors=asked, algorithm="brute").fit(base)
+    distances, rows = model.kneighbors(X)
+    numbers, squares = ids[rows].astype(np.int64), distances.astype(X.dtype) ** 2
+    squares[numbers == own[:, None]] = np.inf  # itself goes to the end
+    order = np.argsort(squares, axis=1, kind="stable")[:, :k]
+    numbers, squares = (np.take_along_axis(A, order, axis=1) for A in (numbers, squares))
+    numbers[np.isinf(squares)] = -1
+    missing = ((0, 0), (0, k - numbers.shape[1]))
+    return Found(
+        np.pad(numbers, missing, constant_values=-1),
+        np.pad(squares, missing, constant_values=np.inf),
+    )
+
+
+def _assign(chunk: Any, view: int, centres: np.ndarray, probes: int) -> np.ndarray:
+    """Return the nearest cells of the samples of a chunk, nearest first."""
+    model = NearestNeighbors(n_neighbors=probes, algorithm="brute").fit(centres)
+    return model.kneighbors(load(chunk)[view], return_distance=False).astype(np.int32)
+
+
+class _Members(NamedTuple):
+    """Samples of a chunk that live in a group of cells (base), and those that look there."""
+
+    base: Array
+    base_ids: np.ndarray
+    base_cells: np.ndarray
+    queries: Array
+    query_ids: np.ndarray
+    query_cells: np.ndarray
+
+
+def _members(
+    chunk: Any, cells: np.ndarray, first: int, view: int, group: tuple[int, int]
+) -> _Members:
+    X = load(chunk)[view]
+    inside = (cells >= group[0]) & (cells < group[1])
+    base = np.flatnonzero(inside[:, 0])
+    rows, probes = np.nonzero(inside)
+    return _Members(
+        X[base], base + first, cells[base, 0], X[rows], rows + first, cells[rows, probes]
+    )
+
+
+def _search(parts: Sequence[_Members], k: int) -> tuple[np.ndarray, Found]:
+    """Search in every cell of a group; return who asked, in ascending order, and what was found."""
+    base, queries = (_stack([part[i] for part in parts]) for i in (0, 3))
+    base_ids, base_cells, query_ids, query_cells = (
+        np.concatenate([part[i] for part in parts]) for i in (1, 2, 4, 5)
+    )
+    found = Found(
+        np.full((len(query_ids), k), -1), np.full((len(query_ids), k), np.inf, dtype=base.dtype)
+    )
+    by_base, by_query = (np.argsort(c, kind="stable") for c in (base_cells, query_cells))
+    for cell in np.unique(base_cells):
+        low, high = np.searchsorted(base_cells[by_base], [cell, cell + 1])
+        lives = by_base[low:high]
+        low, high = np.searchsorted(query_cells[by_query], [cell, cell + 1])
+        asks = by_query[low:high]
+        near = _nearest(queries[asks], query_ids[asks], base[lives], base_ids[lives], k)
+        found.ids[asks], found.squares[asks] = near
+    order = np.argsort(query_ids, kind="stable")
+    return query_ids[order], Found(found.ids[order], found.squares[order])
+
+
+def _search_here(
+    group: tuple[int, int],
+    chunks: Sequence[Any],
+    cells: Sequence[np.ndarray],
+    firsts: Sequence[int],
+    view: int,
+    k: int,
+) -> tuple[np.ndarray, Found]:
+    parts = [
+        _members(chunk, c, first, view, group)
+        for chunk, c, first in zip(chunks, cells, firsts, strict=True)
+    ]
+    return _search(parts, k)
+
+
+def _merge(span: tuple[int, int], results: Sequence[tuple[np.ndarray, Found]], k: int) -> Found:
+    """Keep the best of what all cells found for the samples of one chunk."""
+    start, stop = span
+    asked, ids, squares = [], [], []
+    for query_ids, found in results:
+        low, high = np.searchsorted(query_ids, [start, stop])
+        asked.append(query_ids[low:high] - start)
+        ids.append(found.ids[low:high])
+        squares.append(found.squares[low:high])
+    rows = np.concatenate(asked)
+    order = np.argsort(rows, kind="stable")
+    probes = len(rows) // (stop - start)  # every sample asked the same number of cells
+    wide = (stop - start, probes * k)
+    all_ids = np.concatenate(ids)[order].reshape(wide)
+    all_squares = np.concatenate(squares)[order].reshape(wide)
+    best = np.argsort(all_squares, axis=1, kind="stable")[:, :k]
+    return Found(*(np.take_along_axis(A, best, axis=1) for A in (all_ids, all_squares)))
+
+
+def recall(
+    workers: Threads | Cluster,
+    chunks: Sequence[Any],
+    spans: Sequence[tuple[int, int]],
+    view: int,
+    k: int,
+    found: Sequence[Any],
+    queries: np.ndarray,
+) -> float:
+    """Measure the part of the true neighbours of some samples that was found.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [1.0], [3.0], [7.0]])
+    >>> wrong = Found(np.array([[1], [0], [0], [0]]), np.ones((4, 1)))
+    >>> with Threads(1) as workers:
+    ...     recall(workers, [[X]], [(0, 4)], 0, 1, [wrong], np.arange(4))
+    0.5
+    """
+    inside = [queries[(queries >= a) & (queries < b)] for a, b in spans]
+    firsts = [start for start, _ in spans]
+    rows = workers.collect(workers.map(_take, chunks, inside, firsts, view=view))
+    asked = _stack([part for part in rows if part.shape[0]])
+    fixed = {"view": view, "k": k, "queries": workers.share(asked), "own": queries}
+    true = workers.collect(workers.map(_from_chunk, chunks, firsts, **fixed))
+    ids, squares = (np.concatenate([part[i] for part in true], axis=1) for i in (0, 1))
+    best = np.take_along_axis(ids, np.argsort(squares, axis=1, kind="stable")[:, :k], axis=1)
+    got = np.concatenate(workers.collect(workers.map(_ids, found, inside, firsts)))
+    return float(np.mean([np.isin(a, b).mean() for a, b in zip(best, got, strict=True)]))
+
+
+def _take(chunk: Any, rows: np.ndarray, first: int, view: int) -> Array:
+    return load(chunk)[view][rows - first]
+
+
+def _from_chunk(
+    chunk: Any, first: int, view: int, k: int, queries: Array, own: np.ndarray
+) -> Found:
+    X = load(chunk)[view]
+    return _nearest(queries, own, X, np.arange(first, first + X.shape[0]), k)
+
+
+def _ids(found: Found, rows: np.ndarray, first: int) -> np.ndarray:
+    return found.ids[rows - first]

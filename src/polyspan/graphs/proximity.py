@@ -1,0 +1,273 @@
+"""Graphs of a view: distances, Gaussian similarities, neighbours, proximities, Laplacians."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from array_api_compat import array_namespace
+
+from polyspan.solvers.arrays import (
+    Array,
+    astype,
+    diagonal,
+    diagonal_mask,
+    gram,
+    kth_smallest,
+    order_statistics,
+    to_numpy,
+)
+from polyspan.solvers.eigen import lowest_eigenpairs
+
+
+def squared_distances(X: Array, *, ties: bool = False) -> Array:
+    """Squared Euclidean distances between the rows of X, from its Gram matrix.
+
+    What is smaller than the rounding error of the products counts as zero, so that equal samples
+    are at distance zero. The work is done in float64: a difference of products needs it.
+
+    Parameters
+    ----------
+    X : (n, d) array or sparse matrix
+        Samples in rows.
+    ties : bool, default=False
+        Round the distances to about eleven digits of the squared lengths, so that distances which
+        differ by rounding only are equal. Neighbours then do not depend on the BLAS: binary
+        features, for example, make many ties.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> squared_distances(np.array([[0.0, 0.0], [3.0, 4.0]]))
+    array([[ 0., 25.],
+           [25.,  0.]])
+    """
+    dtype = X.dtype
+    G = gram(X.astype(np.float64) if sp.issparse(X) else astype(X, "float64"))
+    xp = array_namespace(G)
+    squares = diagonal(G)
+    sums = squares[:, None] + squares[None, :]
+    D2 = sums - 2 * G
+    eps = xp.finfo(D2.dtype).eps
+    D2 = xp.where(D2 > 64 * eps * sums, D2, xp.zeros_like(D2))
+    if ties:
+        # Powers of two: the grids of pairs of different lengths are parts of each other.
+        grid = 2.0 ** xp.floor(xp.log2(xp.where(sums > 0, sums, xp.ones_like(sums)))) * 2**14 * eps
+        D2 = xp.round(D2 / grid) * grid
+    return astype(xp.where(diagonal_mask(D2), xp.zeros_like(D2), D2), dtype)
+
+
+def median_distance(D2: Array) -> float:
+    """Median over all pairs i < j of the distance, given squared distances.
+
+    When more than half of the distances are zero (duplicated samples) the median of the others
+    is taken, and 1 when there are no others, so that a Gaussian of this width is defined.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> median_distance(squared_distances(np.array([[0.0], [1.0], [3.0]])))
+    2.0
+    """
+    xp = array_namespace(D2)
+    n = D2.shape[0]
+    pairs = n * (n - 1) // 2
+    # Sorted, the matrix is n zeros of the diagonal, then every pair twice.
+    ranks = [n + 2 * ((pairs - 1) // 2), n + 2 * (pairs // 2)]
+    values = xp.reshape(D2, (-1,))
+    low, high = order_statistics(values, ranks)
+    if high == 0.0:
+        values = values[values > 0]
+        if values.shape[0] == 0:
+            return 1.0
+        low, high = order_statistics(values, [(values.shape[0] - 1) // 2, values.shape[0] // 2])
+    return (low**0.5 + high**0.5) / 2
+
+
+def gaussian(D2: Array, sigma: float) -> Array:
+    """Similarities ``exp(-d^2 / sigma^2)``; 0 from 1000 on, before the ratio can overflow.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> gaussian(np.array([0.0, 4.0, 1e300]), 2.0)
+    array([1.        , 0.36787944, 0.        ])
+    """
+    xp = array_namespace(D2)
+    return xp.exp(-xp.clip(D2, max=1000 * sigma**2) / sigma**2)
+
+
+def median_kernel(X: Array, factor: float = 1.0) -> Array:
+    """Gaussian kernel ``exp(-d^2 / (2 s^2))`` of the rows of X, s = factor x median distance.
+
+    This is the kernel of the spectral methods; `gaussian` itself has no 2.
+
+    Examples
+    --------
+    >>> median_kernel(np.array([[0.0], [1.0], [3.0]]))[0]
+    array([1.        , 0.8824969 , 0.32465247])
+    """
+    D2 = squared_distances(X)
+    return gaussian(D2, 2**0.5 * factor * median_distance(D2))
+
+
+def mutual_neighbors(D2: Array, k: int) -> Array:
+    """Boolean matrix: i and j are each among the k nearest of the other (self excluded).
+
+    Ties at the k-th distance go to the lower row number, as a stable sort would have it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.array([[0.0], [1.0], [3.0]])
+    >>> mutual_neighbors(squared_distances(x), 1).astype(int)
+    array([[0, 1, 0],
+           [1, 0, 0],
+           [0, 0, 0]])
+    """
+    xp = array_namespace(D2)
+    D2 = xp.where(diagonal_mask(D2), xp.full_like(D2, xp.inf), D2)
+    limit = kth_smallest(D2, k)
+    below, ties = D2 < limit, D2 == limit
+    room = k - xp.count_nonzero(below, axis=1, keepdims=True)
+    if bool(xp.any(xp.count_nonzero(ties, axis=1, keepdims=True) > room)):
+        ties = ties & (xp.cumulative_sum(xp.astype(ties, room.dtype), axis=1) <= room)
+    nearest = below | ties
+    return nearest & nearest.T
+
+
+def first_order(X: Array, n_neighbors: int) -> tuple[Array, float]:
+    """First-order proximity Lambda of a view, and its sigma (GRMSC, eq. 2 and 3)."""
+    D2 = squared_distances(X, ties=True)
+    sigma = median_distance(D2)
+    S = gaussian(D2, sigma)
+    xp = array_namespace(S)
+    return xp.where(mutual_neighbors(D2, n_neighbors), S, xp.zeros_like(S)), sigma
+
+
+def second_order(Lambda: Array, sigma: float | None = None) -> Array:
+    """Second-order proximity Upsilon: how alike the neighbourhoods are (GRMSC, eq. 6).
+
+    ``sigma=None`` is the median distance between the columns of Lambda.
+    """
+    D2 = squared_distances(Lambda)  # Lambda is symmetric: rows are columns
+    return gaussian(D2, median_distance(D2) if sigma is None else sigma)
+
+
+def consistent(Lambdas: list[Array]) -> Array:
+    """Consistent graph: the entrywise product of all first-order proximities (GRMSC, eq. 4)."""
+    product = Lambdas[0]
+    for Lambda in Lambdas[1:]:
+        product = product * Lambda
+    return product
+
+
+def laplacian(W: Array) -> Array:
+    """Graph Laplacian ``D - W`` of a symmetric weight matrix; its diagonal does not matter.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> laplacian(np.array([[0.0, 2.0], [2.0, 0.0]]))
+    array([[ 2., -2.],
+           [-2.,  2.]])
+    """
+    xp = array_namespace(W)
+    degrees: Any = xp.sum(W, axis=1, keepdims=True)
+    return xp.where(diagonal_mask(W), degrees - W, -W)
+
+
+def normalized(W: Array) -> Array:
+    """Scale symmetric weights by the degrees: ``D^-1/2 W D^-1/2``, largest eigenvalue 1.
+
+    Samples without weights keep none.
+
+    Examples
+    --------
+    >>> normalized(np.array([[0.0, 4.0], [4.0, 12.0]]))
+    array([[0.  , 0.5 ],
+           [0.5 , 0.75]])
+    """
+    xp = array_namespace(W)
+    degrees = xp.sum(W, axis=1)
+    root = 1 / xp.sqrt(xp.where(degrees > 0, degrees, xp.ones_like(degrees)))
+    return root[:, None] * W * root[None, :]
+
+
+def nearest(D2: Array, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of the k nearest others of every sample, and their squared distances, as (n, k).
+
+    The first entry of a stable sort of the row counts as the sample itself, as the programs behind
+    the published figures have it; of duplicated samples it may be the twin. When there are fewer
+    than k others, the last is repeated.
+
+    Examples
+    --------
+    >>> nearest(squared_distances(np.array([[0.0], [1.0], [3.0]])), 1)[0]
+    array([[1],
+           [0],
+           [1]])
+    """
+    D = to_numpy(D2)
+    order = np.argsort(D, axis=1, kind="stable")[:, 1 : k + 1]
+    order = np.pad(order, ((0, 0), (0, k - order.shape[1])), mode="edge")
+    return order, np.take_along_axis(D, order, axis=1)
+
+
+def adaptive_neighbors(D2: Array, k: int) -> np.ndarray:
+    """Graph of probabilistic nearest neighbours (PKN): rows sum to 1, k entries each.
+
+    ``s_ij = (d_i,k+1 - d_ij) / (k d_i,k+1 - sum_{h<=k} d_ih)`` over the k nearest, d squared
+    distances; when the k + 1 nearest are all equally far the k share the weight equally.
+
+    Examples
+    --------
+    >>> adaptive_neighbors(squared_distances(np.array([[0.0], [1.0], [3.0], [7.0]])), 2)[0]
+    array([0.        , 0.54545455, 0.45454545, 0.        ])
+    """
+    order, d = nearest(D2, k + 1)
+    gaps = d[:, k:] - d[:, :k]
+    total = gaps.sum(axis=1, keepdims=True)
+    weights = np.where(total > 0, gaps / np.where(total > 0, total, 1), 1 / k)
+    S = np.zeros(D2.shape)
+    np.put_along_axis(S, order[:, :k], weights, axis=1)
+    return S
+
+
+def rank_step(W: np.ndarray, F: np.ndarray, tol: float = 1e-10) -> tuple[np.ndarray, float, float]:
+    """Eigen step and rank rule of methods that want a graph with exactly c components.
+
+    A graph has c components when the c lowest eigenvalues of its Laplacian are zero and the next
+    is not. The rule tells how to change the weight of the term ``tr(F^T L F)``.
+
+    Parameters
+    ----------
+    W : (n, n) array
+        Weights of the graph; made symmetric here.
+    F : (n, c) array
+        Eigenvectors of the turn before.
+    tol : float, default=1e-10
+        Sums of eigenvalues up to this are zero.
+
+    Returns
+    -------
+    F : (n, c) array
+        Lowest eigenvectors of the Laplacian of W; those given when W has too many components.
+    factor : {2.0, 1.0, 0.5}
+        For the weight: double it (fewer than c components), be content, halve it (more).
+    low : float
+        Sum of the c lowest eigenvalues.
+
+    Examples
+    --------
+    >>> two = np.kron(np.eye(2), np.ones((3, 3)))
+    >>> [rank_step(two, np.ones((6, c)))[1] for c in (1, 2, 3)]
+    [0.5, 1.0, 2.0]
+    """
+    c = F.shape[1]
+    w, V = lowest_eigenpairs(laplacian((W + W.T) / 2), min(c + 1, F.shape[0]))
+    low = float(np.sum(w[:c]))
+    if low > tol:
+        return V[:, :c], 2.0, low
+    if w.shape[0] > c and float(np.sum(w)) < tol:
+        return F, 0.5, low
+    return V[:, :c], 1.0, low

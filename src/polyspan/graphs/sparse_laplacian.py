@@ -1,0 +1,381 @@
+"""Laplacian of the two graphs of GRMSC without an n x n matrix, and systems with it.
+
+The second-order proximity of samples i and j is ``exp(-|Lambda_i - Lambda_j|^2 / sigma^2)``, with
+Lambda_i a column of the first-order graph. Written out it is
+``u_i u_j exp(2 <Lambda_i, Lambda_j> / sigma^2)``: where i and j share no neighbour it is u_i u_j.
+So all weights are a sparse matrix S plus v rank-one terms, exactly, and a product with the
+Laplacian ``L = D - S - U U^T`` costs O(n k^2).
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+
+from polyspan.graphs import proximity
+from polyspan.graphs.neighbors import Found
+from polyspan.solvers.arrays import Array
+
+ROWS = 8_192  # rows of the sparse part that are worked on at a time: their numbers fit a cache
+GROUP = 64  # samples in a group of the consistent graph that is solved for exactly, at most
+FLOOR = 1e-3  # smallest eigenvalue within a group, as a part of the largest
+MAX_PRODUCTS = 500  # in one solution of all systems
+
+
+class Graph(NamedTuple):
+    """First-order graph of a view, and what its second order needs."""
+
+    Lambda: sp.csr_array
+    squares: np.ndarray  # of the lengths of its columns, over sigma^2
+    sigma: float  # width of the second order
+
+
+class Groups(NamedTuple):
+    """Small groups of samples that the consistent graph ties together, and L within each.
+
+    ``V diag(w) V^T`` is the part of D - S within the groups, V having one block for each.
+    """
+
+    members: np.ndarray  # group after group
+    V: sp.csr_array
+    w: np.ndarray
+
+
+class Laplacian(NamedTuple):
+    """``L = D - S - U U^T``, its samples reordered so that neighbours are near each other."""
+
+    S: list[sp.csr_array]  # blocks of rows
+    U: np.ndarray
+    degrees: np.ndarray
+    order: np.ndarray | None  # old numbers in the new order; None when nothing was moved
+    groups: Groups
+
+
+def dense_graph(X: Array, k: int, sigma2: str = "own") -> Graph:
+    """Make the graph of one view of few samples, as exact GRMSC does."""
+    Lambda, sigma = proximity.first_order(X, k)
+    return _with_second(sp.csr_array(Lambda), None if sigma2 == "own" else sigma, None)
+
+
+def sparse_graph(
+    found: Sequence[Found],
+    sigma: float,
+    sigma2: str = "own",
+    rank: np.ndarray | None = None,
+    sample: np.ndarray | None = None,
+) -> Graph:
+    """Make the graph of one view from the neighbours of all samples.
+
+    Parameters
+    ----------
+    found : list of `polyspan.graphs.neighbors.Found`
+        Neighbours, chunk by chunk.
+    sigma : float
+        Width of the first order: the median distance.
+    sigma2 : {"own", "first"}
+        Width of the second order.
+    rank : (n,) array, optional
+        New numbers of the samples.
+    sample : array of int, optional
+        New numbers of the samples from which the second width is taken; all by default.
+
+    Examples
+    --------
+    >>> near = Found(np.array([[1], [0], [1]]), np.array([[1.0], [1.0], [4.0]]))
+    >>> sparse_graph([near], 2.0).Lambda.toarray().round(3)
+    array([[0.   , 0.779, 0.   ],
+           [0.779, 0.   , 0.   ],
+           [0.   , 0.   , 0.   ]])
+    """
+    ids = np.concatenate([part.ids for part in found])
+    squares = np.concatenate([part.squares for part in found])
+    n, k = ids.shape
+    rows = np.repeat(np.arange(n), k).reshape(n, k)
+    known = ids >= 0
+    rows, ids, squares = rows[known], ids[known], squares[known]
+    if rank is not None:
+        rows, ids = rank[rows], rank[ids]
+    one_way = sp.csr_array((proximity.gaussian(squares, sigma), (rows, ids)), shape=(n, n))
+    del rows, ids, squares, known
+    # Mutual: what is on both sides. The two distances of a pair may differ by rounding.
+    Lambda = sp.csr_array(one_way.minimum(one_way.T))
+    Lambda.eliminate_zeros()
+    return _with_second(Lambda, None if sigma2 == "own" else sigma, sample)
+
+
+def _with_second(Lambda: sp.csr_array, sigma: float | None, sample: np.ndarray | None) -> Graph:
+    if sigma is None:
+        columns = Lambda if sample is None else Lambda[sample]
+        sigma = proximity.median_distance(proximity.squared_distances(columns))
+    squares = np.asarray(Lambda.multiply(Lambda).sum(axis=1)).ravel() / sigma**2
+    return Graph(Lambda, squares, sigma)
+
+
+def sparse_rows(span: tuple[int, int], found: Sequence[Graph], alpha: float) -> sp.csr_array:
+    """Some rows of S: all weights less ``alpha sum_k u_k u_k^T``, which is subtracted again."""
+    rows = slice(*span)
+    inside = _consistent([graph.Lambda[rows] for graph in found])
+    total: Any = None
+    for graph in found:
+        two_hops = sp.csr_array(graph.Lambda[rows] @ graph.Lambda)
+        low = _exponents(two_hops, graph, rows)
+        # Add before exponentiating: the factors alone can under- and overflow.
+        high = np.minimum(low + two_hops.data * (2 / graph.sigma**2), 0)
+        two_hops.data = alpha * (np.exp(high) - np.exp(low))
+        total = two_hops if total is None else total + two_hops
+    omega = inside.copy()
+    omega.data = np.ones_like(omega.data)
+    exact = inside.data.copy()
+    for graph in found:  # on Omega the weight is Lambda* and nothing else
+        exact -= alpha * np.exp(_exponents(inside, graph, rows))
+    inside.data = exact
+    return sp.csr_array(total - total.multiply(omega) + inside)
+
+
+def _consistent(Lambdas: Sequence[sp.csr_array]) -> sp.csr_array:
+    """Product of the first-order weights, where all views have one."""
+    inside = Lambdas[0]
+    for Lambda in Lambdas[1:]:
+        inside = inside.multiply(Lambda)
+    inside = sp.csr_array(inside)
+    inside.eliminate_zeros()
+    return inside
+
+
+def _exponents(entries: sp.csr_array, graph: Graph, rows: slice) -> np.ndarray:
+    """Return log(u_i u_j) at the non-zeros of some rows."""
+    i = np.repeat(np.arange(entries.shape[0]), np.diff(entries.indptr)) + rows.start
+    return -(graph.squares[i] + graph.squares[entries.indices])
+
+
+def assemble(
+    blocks: Sequence[sp.csr_array],
+    found: Sequence[Graph],
+    alpha: float,
+    order: np.ndarray | None = None,
+    dtype: Any = np.float64,
+) -> Laplacian:
+    """Put the rows of S together; the degrees are the row sums of all weights.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(30, 4))
+    >>> found = [dense_graph(X, 5), dense_graph(X[:, :2], 5)]
+    >>> L = assemble([sparse_rows((0, 30), found, 0.1)], found, 0.1)
+    >>> from polyspan.methods.grmsc import graph_laplacian
+    >>> np.allclose(product(L, np.eye(30)), graph_laplacian([X, X[:, :2]], 5, alpha=0.1))
+    True
+    """
+    U = np.sqrt(alpha) * np.exp(-np.stack([graph.squares for graph in found], axis=1))
+    ones = np.ones(U.shape[0])
+    degrees = np.concatenate([block @ ones for block in blocks]) + U @ U.sum(axis=0)
+    groups = _groups(_consistent([graph.Lambda for graph in found]), blocks, degrees, dtype)
+    S = [_narrow(block, dtype) for block in blocks]
+    return Laplacian(S, U.astype(dtype), degrees.astype(dtype), order, groups)
+
+
+def _groups(
+    consistent: sp.csr_array, blocks: Sequence[sp.csr_array], degrees: np.ndarray, dtype: Any
+) -> Groups:
+    """Find the small components of the consistent graph, and the eigenvectors of D - S in each."""
+    _, component = connected_components(consistent, directed=False)
+    count = np.bincount(component)
+    size = np.where(count <= GROUP, count, 0)[component]  # of the group of each sample
+    members = np.flatnonzero(size > 1)
+    members = members[np.lexsort((component[members], size[members]))]
+    place = np.empty(len(degrees), dtype=np.int64)
+    place[members] = np.arange(len(members))
+    rows, columns, weights = [], [], []
+    first = 0
+    for block in blocks:
+        i = np.repeat(np.arange(first, first + block.shape[0]), np.diff(block.indptr))
+        inside = (component[i] == component[block.indices]) & (size[i] > 1)
+        rows.append(place[i[inside]])
+        columns.append(place[block.indices[inside]])
+        weights.append(block.data[inside])
+        first += block.shape[0]
+    i, j, weight = (np.concatenate(parts) for parts in (rows, columns, weights))
+    sizes = size[members]
+    w, V = [np.empty(0)], [np.empty(0)]
+    for s in np.unique(sizes):  # all groups of one size at once
+        low, high = np.searchsorted(sizes, [s, s + 1])
+        own = (i >= low) & (i < high)
+        dense = np.zeros((high - low, s))
+        dense[i[own] - low, (j[own] - low) % s] = -weight[own]
+        dense[np.arange(high - low), np.arange(high - low) % s] += degrees[members[low:high]]
+        values, vectors = np.linalg.eigh(dense.reshape(-1, s, s))
+        # What is all but zero would blow up rounding errors; a preconditioner need not be exact.
+        w.append(np.maximum(values, FLOOR * values[:, -1:]).ravel())
+        V.append(vectors.ravel())
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+    begin = np.arange(len(members)) - _within(sizes)  # of the group
+    indices = np.repeat(begin, sizes) + np.arange(ends[-1]) - np.repeat(ends[:-1], sizes)
+    shape = (len(members), len(members))
+    turn = sp.csr_array((np.concatenate(V), indices, ends), shape=shape)
+    return Groups(members, _narrow(turn, dtype), np.concatenate(w).astype(dtype))
+
+
+def _within(sizes: np.ndarray) -> np.ndarray:
+    """Count members of equal sizes within their groups: 0, 1, 0, 1, 0, 1, 2 for 2, 2, 2, 2, 3..."""
+    _, starts = np.unique(sizes, return_index=True)
+    lengths = np.diff(np.append(starts, len(sizes)))
+    return (np.arange(len(sizes)) - np.repeat(starts, lengths)) % sizes
+
+
+def _narrow(block: sp.csr_array, dtype: Any) -> sp.csr_array:
+    """Store numbers in the dtype of the solver and indices in 32 bits."""
+    small = {"dtype": np.int32, "copy": False}
+    parts = (
+        block.data.astype(dtype, copy=False),
+        block.indices.astype(**small),
+        block.indptr.astype(**small),
+    )
+    return sp.csr_array(parts, shape=block.shape)
+
+
+def product(L: Laplacian, Z: np.ndarray) -> np.ndarray:
+    """Product of L with the columns of Z, samples in rows and in the order of L."""
+    out = np.empty_like(Z)
+    UZ = L.U.T @ Z
+    for rows, block in _blocks(L):
+        out[rows] = _times(L, rows, block, Z, UZ)
+    return out
+
+
+def _blocks(L: Laplacian) -> list[tuple[slice, sp.csr_array]]:
+    ends = np.cumsum([block.shape[0] for block in L.S])
+    return [(slice(int(b) - S.shape[0], int(b)), S) for S, b in zip(L.S, ends, strict=True)]
+
+
+def _times(
+    L: Laplacian, rows: slice, block: sp.csr_array, Z: np.ndarray, UZ: np.ndarray
+) -> np.ndarray:
+    """Some rows of L Z; UZ is U^T Z."""
+    part = L.degrees[rows, None] * Z[rows]
+    part -= block @ Z
+    part -= L.U[rows] @ UZ
+    return part
+
+
+def solve(
+    L: Laplacian,
+    Zs: Sequence[np.ndarray],
+    Fs: Sequence[np.ndarray],
+    weight: float,
+    shift: np.ndarray,
+    tol: float,
+    max_iter: int = MAX_PRODUCTS,
+) -> tuple[np.ndarray, int]:
+    """Step X from Z that makes ``shift_i X_i + weight L (Z + X)_i = F_i`` for every column i.
+
+    Conjugate gradients, all columns at once; the constant vectors, which L maps to zero, are
+    solved for exactly at the start. The preconditioner is the diagonal, and within small groups
+    of the consistent graph the inverse: their inner links are strong, make the diagonal large, and
+    the group as a whole, held by little else, would hardly move. It starts from X = 0, so that Z,
+    the last solution, is the warm start.
+
+    Parameters
+    ----------
+    L : Laplacian
+        The graphs.
+    Zs, Fs : list of (rows, b) arrays
+        Z and right-hand side by chunks, samples in rows.
+    weight : float
+        Factor of L.
+    shift : (b,) array
+        One positive shift for every column.
+    tol : float
+        A column ends when its residual is below ``tol`` times F, both measured with the
+        preconditioner.
+    max_iter : int
+        Most turns.
+
+    Returns
+    -------
+    X : (n, b) array
+        The step.
+    n_iter : int
+        Products with L that were needed.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> found = [dense_graph(rng.normal(size=(30, 4)), 5)]
+    >>> L = assemble([sparse_rows((0, 30), found, 0.1)], found, 0.1)
+    >>> Z, F, shift = rng.normal(size=(30, 2)), rng.normal(size=(30, 2)), np.array([0.1, 3.0])
+    >>> X, _ = solve(L, [Z], [F], 2.0, shift, 1e-12)
+    >>> np.allclose(shift * X + 2.0 * product(L, Z + X), F)
+    True
+    """
+    Z, R = (_ordered(parts, L.order) for parts in (Zs, Fs))
+    dtype = Z.dtype
+    shift = shift.astype(dtype)
+    blocks = _blocks(L)
+    members, V, w = L.groups
+    back_turn = sp.csr_array(V.T)
+    spread = shift + weight * w[:, None]
+    P, AP = np.zeros_like(R), np.empty_like(R)  # AP also holds the preconditioned residual
+
+    def sum_products(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        return np.einsum("ij,ij->j", A, B).astype(np.float64)
+
+    def by_diagonal(rows: slice) -> Any:
+        """Precondition some rows of R, into AP, and return the product of both."""
+        AP[rows] = R[rows] / (shift + weight * L.degrees[rows, None])
+        return sum_products(R[rows], AP[rows])
+
+    def in_groups() -> Any:
+        """Put the inverse in its place within groups, and return the change of the product."""
+        inside = R[members]
+        exact = V @ ((back_turn @ inside) / spread)
+        change = sum_products(inside, exact - AP[members])
+        AP[members] = exact
+        return change
+
+    size = sum(by_diagonal(rows) for rows, _ in blocks) + in_groups()
+    UZ = L.U.T @ Z
+    for rows, block in blocks:
+        R[rows] -= weight * _times(L, rows, block, Z, UZ)
+    means = R.mean(axis=0, dtype=np.float64).astype(dtype)
+    R -= means
+    X = Z  # its memory
+    X[:] = means / shift
+    left = sum(by_diagonal(rows) for rows, _ in blocks) + in_groups()
+    beta = np.zeros(len(shift), dtype=dtype)
+    done = 1
+    while np.any(left > tol**2 * size) and done < max_iter:
+        UP: Any = 0.0
+        for rows, _ in blocks:
+            P[rows] *= beta
+            P[rows] += AP[rows]
+            UP = UP + L.U[rows].T @ P[rows]
+        curvature: Any = 0.0
+        for rows, block in blocks:
+            part = _times(L, rows, block, P, UP)
+            part *= weight
+            part += shift * P[rows]
+            AP[rows] = part
+            curvature = curvature + sum_products(P[rows], part)
+        # A column that has ended moves no more.
+        step = np.where((curvature > 0) & (left > tol**2 * size), left, 0)
+        step = (step / np.where(curvature > 0, curvature, 1)).astype(dtype)
+        before, left = left, 0.0
+        for rows, _ in blocks:  # while they are in the cache
+            X[rows] += step * P[rows]
+            R[rows] -= step * AP[rows]
+            left = left + by_diagonal(rows)
+        left = left + in_groups()
+        beta = (left / np.where(before > 0, before, 1)).astype(dtype)
+        done += 1
+    if L.order is not None:
+        back = np.empty_like(X)
+        back[L.order] = X
+        X = back
+    return X, done
+
+
+def _ordered(parts: Sequence[np.ndarray], order: np.ndarray | None) -> np.ndarray:
+    whole = np.concatenate(parts)
+    return whole if order is None else whole[order]

@@ -1,0 +1,55 @@
+"""Moving views to an accelerator by torch, for ``device="cuda"`` and its like."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from polyspan.solvers.arrays import Array
+
+
+def _torch(device: str) -> Any:
+    try:
+        import torch
+    except ImportError as error:
+        raise ImportError(
+            f'device={device!r} needs torch: pip install "polyspan[torch]", or leave device out.'
+        ) from error
+    return torch
+
+
+def check_device(owner: str, device: str) -> int | None:
+    """Refuse a device that is not there; return its free memory in bytes if it tells.
+
+    Examples
+    --------
+    >>> import pytest; _ = pytest.importorskip("torch")
+    >>> check_device("GRMSC", "cuda:99")
+    Traceback (most recent call last):
+    ...
+    ValueError: GRMSC: device='cuda:99' is not available here (...): use another, or None.
+    """
+    torch = _torch(device)
+    try:
+        torch.empty(1, dtype=torch.float64, device=device).cpu()
+        return torch.cuda.mem_get_info(device)[0] if torch.device(device).type == "cuda" else None
+    except (RuntimeError, AssertionError, TypeError, NotImplementedError) as error:
+        first = str(error).splitlines()[0].rstrip(".")
+        raise ValueError(
+            f"{owner}: device={device!r} is not available here ({first}): use another, or None."
+        ) from error
+
+
+def device_name(device: str) -> str:
+    """Name of the card behind a device, or the device itself where cards have no names."""
+    torch = _torch(device)
+    return torch.cuda.get_device_name(device) if torch.device(device).type == "cuda" else device
+
+
+def move_arrays(Xs: list[Array], device: str) -> list[Array]:
+    """Move arrays to a device; sparse ones become dense there, less their empty columns."""
+    torch = _torch(device)
+    return [
+        torch.asarray(X[:, np.unique(X.indices)].toarray() if sp.issparse(X) else X, device=device)
+        for X in Xs
+    ]

@@ -1,0 +1,156 @@
+"""Kernels instead of features, and graphs that are given instead of built."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from array_api_compat import array_namespace, device
+
+from polyspan.solvers.arrays import Array, astype, to_numpy
+from polyspan.solvers.eigen import eigh
+
+SYMMETRIC = 1e-8  # of the largest entry: what two sums in different order may differ by
+
+
+def kernel_features(K: Array, name: str, owner: str) -> tuple[Array, np.ndarray]:
+    """Features whose inner products are a kernel, and the map to them for new samples.
+
+    ``K = U diag(w) U^T`` gives ``X = U diag(sqrt w)`` with ``X X^T = K``: distances between rows of
+    X are those of the kernel, ``K_ii + K_jj - 2 K_ij``. A new sample with kernel row k has the
+    features ``k U diag(1 / sqrt w)``, the part of it that the fitted samples span.
+
+    Parameters
+    ----------
+    K : (n, n) array
+        Symmetric and positive semi-definite.
+    name, owner : str
+        What to call the view and the method in errors.
+
+    Returns
+    -------
+    X : (n, r) array
+        The features, r the rank of K.
+    T : (n, r) NumPy array
+        ``k @ T`` are the features of new samples.
+
+    Examples
+    --------
+    >>> A = np.array([[1.0, 2.0], [0.0, 1.0], [3.0, 1.0]])
+    >>> X, T = kernel_features(A @ A.T, "0", "GRMSC")
+    >>> X.shape, np.allclose(X @ X.T, A @ A.T), np.allclose((A @ A.T) @ T, X)
+    ((3, 2), True, True)
+    """
+    n, d = K.shape
+    if n != d:
+        raise ValueError(
+            f'{owner}: view {name} is {n} x {d}, but precomputed="kernel" needs a kernel between '
+            f"all samples, {n} x {n}."
+        )
+    K = K.toarray() if sp.issparse(K) else K
+    xp = array_namespace(K)
+    if bool(xp.any(xp.isnan(K))):
+        raise ValueError(
+            f"{owner}: view {name} contains NaN, but a kernel must be complete: give features for "
+            "samples that lack views."
+        )
+    largest = float(xp.max(xp.abs(K)))
+    limit = max(SYMMETRIC, 4 * float(xp.finfo(K.dtype).eps))
+    if float(xp.max(xp.abs(K - K.T))) > limit * largest:
+        raise ValueError(
+            f'{owner}: view {name} is not symmetric, as precomputed="kernel" needs it: '
+            "K[i, j] and K[j, i] must be equal."
+        )
+    w, U = eigh(astype((K + K.T) / 2, "float64"))
+    noise = n * float(xp.finfo(K.dtype).eps) * max(float(w[-1]), -float(w[0]))
+    if float(w[0]) < -max(noise, limit * largest):
+        raise ValueError(
+            f"{owner}: view {name} has the negative eigenvalue {float(w[0]):.2g}, but "
+            'precomputed="kernel" needs a positive semi-definite kernel: clip its eigenvalues at '
+            "0, or give features."
+        )
+    first = n - int(xp.count_nonzero(w > noise))
+    w, U = w[first:], U[:, first:]
+    root = xp.sqrt(w)[None, :]
+    return astype(U * root, K.dtype), to_numpy(U / root)
+
+
+def check_kernel_scales(owner: str, scale: str | None, graph_scale: str | None) -> None:
+    """Refuse to standardise features that are not known."""
+    for name, value in (("scale", scale), ("graph_scale", graph_scale)):
+        if value == "standard+unit":
+            raise ValueError(
+                f'{owner}: {name}="standard+unit" standardises features, but precomputed="kernel" '
+                f'has none: use {name}="unit" or None.'
+            )
+
+
+def check_graphs(
+    owner: str, graphs: Any, names: Sequence[str], n: int, sigma2: str = "own"
+) -> list[sp.csr_array]:
+    """Check one n x n graph per view: symmetric, finite, not negative; its diagonal is dropped.
+
+    Examples
+    --------
+    >>> check_graphs("GRMSC", [np.array([[9.0, 1.0], [1.0, 0.0]])], ["0"], 2)[0].toarray()
+    array([[0., 1.],
+           [1., 0.]])
+    >>> check_graphs("GRMSC", [np.array([[0.0, 1.0], [2.0, 0.0]])], ["0"], 2)
+    Traceback (most recent call last):
+    ...
+    ValueError: GRMSC: the graph of view 0 is not symmetric: a graph weights pairs of samples.
+    """
+    if sigma2 == "first":
+        raise ValueError(
+            f'{owner}: sigma2="first" is the width of the graphs that are built, but graphs are '
+            'given: use sigma2="own".'
+        )
+    if isinstance(graphs, Mapping):
+        known = {repr(name): graph for name, graph in graphs.items()}
+        if set(known) != set(names):
+            raise ValueError(
+                f"{owner}: graphs has the names {', '.join(known)}, but the views are "
+                f"{', '.join(names)}: give one graph per view."
+            )
+        graphs = [known[name] for name in names]
+    if len(graphs) != len(names):
+        raise ValueError(
+            f"{owner}: got {len(graphs)} graphs for {len(names)} views: give one graph per view."
+        )
+    checked = []
+    for graph, name in zip(graphs, names, strict=True):
+        what = f"{owner}: the graph of view {name}"
+        if tuple(graph.shape) != (n, n):
+            size = " x ".join(map(str, graph.shape))
+            raise ValueError(f"{what} is {size}: {n} samples need {n} x {n}.")
+        graph = graph.to_numpy() if hasattr(graph, "columns") else graph  # a DataFrame
+        Lambda = sp.csr_array(graph if sp.issparse(graph) else to_numpy(graph))
+        if Lambda.dtype.kind not in "fiub":
+            raise ValueError(f"{what} holds {Lambda.dtype} values: convert them to numbers.")
+        Lambda = Lambda.astype(np.float64)
+        if not np.isfinite(Lambda.data).all() or (Lambda.data < 0).any():
+            raise ValueError(f"{what} has weights that are negative, NaN or infinite: use >= 0.")
+        largest = Lambda.data.max(initial=0.0)
+        if abs(Lambda - Lambda.T).max() > SYMMETRIC * largest:
+            raise ValueError(f"{what} is not symmetric: a graph weights pairs of samples.")
+        if largest == 0.0:
+            raise ValueError(f"{what} has no edge: leave it and its view out.")
+        Lambda = sp.csr_array((Lambda + Lambda.T) / 2)
+        Lambda = sp.csr_array(Lambda - sp.diags_array(Lambda.diagonal()))
+        Lambda.eliminate_zeros()
+        checked.append(Lambda)
+    return checked
+
+
+def like(Lambda: sp.csr_array, X: Array) -> Array:
+    """Bring a graph to the dtype of a view, and to its library and device unless that is NumPy.
+
+    Examples
+    --------
+    >>> like(sp.eye_array(2, format="csr"), np.ones((2, 3), dtype=np.float32)).dtype
+    dtype('float32')
+    """
+    if sp.issparse(X) or isinstance(X, np.ndarray):
+        return Lambda.astype(X.dtype)
+    xp = array_namespace(X)
+    return xp.asarray(Lambda.toarray(), dtype=X.dtype, device=device(X))

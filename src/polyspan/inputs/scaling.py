@@ -1,0 +1,183 @@
+"""Scaling of views: samples to unit length, features to mean 0 and variance 1."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from array_api_compat import array_namespace
+
+from polyspan.inputs.memory import available_memory
+from polyspan.inputs.missing import missing_rows, present_rows
+from polyspan.inputs.views import Views
+from polyspan.solvers.arrays import to_numpy
+
+SCALES = ("unit", "standard+unit", None)
+
+
+Moments = tuple[Any, Any, Any]
+
+
+def scale_views(
+    views: Views, scale: str | None, moments: Sequence[Moments] | None = None
+) -> list[Any]:
+    """Scale every view: samples to unit length, after standardising features if asked.
+
+    Parameters
+    ----------
+    views : Views
+        Checked views.
+    scale : {"unit", "standard+unit", None}
+        ``"unit"`` divides each sample by its Euclidean length (zero samples stay zero);
+        ``"standard+unit"`` first gives each feature mean 0 and variance 1, which makes a sparse
+        view dense; None leaves the values as they are. Rows of NaN stay.
+    moments : list, optional
+        What `feature_moments` said of the samples by which to standardise; default: these.
+
+    Examples
+    --------
+    >>> scale_views(check_views(np.array([[3.0, 4.0], [0.0, 1e300]])), "unit")[0]
+    array([[0.6, 0.8],
+           [0. , 1. ]])
+    """
+    scaled = []
+    for k, (view, name) in enumerate(zip(*views, strict=True)):
+        if scale is None:
+            _check_size(view, name)
+            scaled.append(view)
+            continue
+        if scale == "standard+unit":
+            view = _dense(view, name)
+            view = _standard(view, _moments(view) if moments is None else moments[k])
+        scaled.append(_unit(view))
+    return scaled
+
+
+def numpy_views(views: Views, scale: str | None) -> list[Any]:
+    """Scale the views as `scale_views`, for methods that work in NumPy only.
+
+    Dense views become NumPy arrays in the order of rows, sparse ones csr_arrays with the short
+    indices that k-means wants.
+
+    Examples
+    --------
+    >>> X = sp.csr_array(np.eye(2))
+    >>> X.indices = X.indices.astype(np.int64)
+    >>> numpy_views(check_views(X), "unit")[0].indices.dtype
+    dtype('int32')
+    """
+    found = []
+    for view in scale_views(views, scale):
+        if not sp.issparse(view):
+            view = np.ascontiguousarray(to_numpy(view))
+        elif max(view.nnz, view.shape[1]) < 2**31:
+            short = view.indices.astype(np.int32), view.indptr.astype(np.int32)
+            view = sp.csr_array((view.data, *short), shape=view.shape)
+        found.append(view)
+    return found
+
+
+def feature_moments(views: Views) -> list[Moments]:
+    """Size, mean and spread of the features of every view, to standardise new samples by.
+
+    Examples
+    --------
+    >>> seen = check_views(np.array([[0.0, 1.0], [4.0, 3.0]]))
+    >>> scale_views(check_views(np.array([[4.0, 4.0], [0.0, 2.0]])), "standard+unit",
+    ...             feature_moments(seen))[0]
+    array([[ 0.4472136 ,  0.89442719],
+           [-1.        ,  0.        ]])
+    """
+    return [_moments(_dense(view, name)) for view, name in zip(*views, strict=True)]
+
+
+def _dense(view: Any, name: str) -> Any:
+    """Return a view as a dense array."""
+    if sp.issparse(view):
+        _check_dense(view, name)
+        return view.toarray()
+    return view
+
+
+def _check_dense(view: Any, name: str) -> None:
+    """Refuse to make a sparse view dense that does not fit, with the copies that scaling makes."""
+    need, free = 4 * view.shape[0] * view.shape[1] * view.dtype.itemsize, available_memory()
+    if free is not None and need > free:
+        raise MemoryError(
+            f'scale="standard+unit" makes the sparse view {name} dense, which needs about '
+            f'{need / 2**30:.0f} GiB, but {free / 2**30:.0f} GiB are free: use scale="unit".'
+        )
+
+
+def check_products(views: Views) -> None:
+    """Refuse unscaled values beside whose products X^T X the I of X^T X + I is only rounding.
+
+    Examples
+    --------
+    >>> check_products(check_views(np.array([[3.0, 4.0], [0.0, 1e20]])))
+    Traceback (most recent call last):
+    ...
+    ValueError: view 0 has values of size 1.0e+20, too large to solve for a representation in ...
+    """
+    for view, name in zip(*views, strict=True):
+        largest, limits = _largest(view)
+        if largest > float(limits.eps) ** -0.75:
+            raise ValueError(
+                f"view {name} has values of size {largest:.1e}, too large to solve for a "
+                f'representation in {view.dtype}: rescale it, or use scale="unit".'
+            )
+
+
+def _largest(view: Any) -> tuple[float, Any]:
+    """Largest absolute value of a view, and the limits of its dtype."""
+    values = view.data if sp.issparse(view) else present_rows(view, missing_rows(view))
+    xp = array_namespace(values)
+    largest = float(xp.max(xp.abs(values))) if 0 not in values.shape else 0.0
+    return largest, xp.finfo(values.dtype)
+
+
+def _check_size(view: Any, name: str) -> None:
+    """Unscaled values are squared later: refuse those that would over- or underflow."""
+    largest, limits = _largest(view)
+    low, high = float(limits.smallest_normal) ** (1 / 3), float(limits.max) ** (1 / 3)
+    if largest and not low <= largest <= high:
+        raise ValueError(
+            f"view {name} has values of size {largest:.1e}, whose products leave the range of "
+            f'{view.dtype}: rescale it, or use scale="unit".'
+        )
+
+
+def _unit(view: Any) -> Any:
+    """Divide rows by their length; by their largest entry first, so that nothing overflows."""
+    if sp.issparse(view):
+        rows = np.repeat(np.arange(view.shape[0]), np.diff(view.indptr))
+        size = np.asarray(abs(view).max(axis=1).todense()).ravel()
+        data = view.data / np.where(size > 0, size, 1).astype(view.dtype)[rows]
+        length = np.sqrt(np.bincount(rows, weights=data * data, minlength=view.shape[0]))
+        data = data / np.where(length > 0, length, 1).astype(view.dtype)[rows]
+        return sp.csr_array((data, view.indices, view.indptr), shape=view.shape)
+    xp = array_namespace(view)
+    size = xp.max(xp.abs(view), axis=1, keepdims=True)
+    view = view / xp.where(size > 0, size, xp.ones_like(size))
+    length = xp.sqrt(xp.sum(view * view, axis=1, keepdims=True))
+    return view / xp.where(length > 0, length, xp.ones_like(length))
+
+
+def _moments(view: Any) -> Moments:
+    """Largest size of every column, and mean and spread of the column divided by it."""
+    xp = array_namespace(view)
+    view = present_rows(view, missing_rows(view))
+    size = xp.max(xp.abs(view), axis=0, keepdims=True)
+    size = xp.where(size > 0, size, xp.ones_like(size))
+    view = view / size
+    mean = xp.mean(view, axis=0, keepdims=True)
+    return size, mean, xp.std(view - mean, axis=0, keepdims=True)
+
+
+def _standard(view: Any, moments: Moments) -> Any:
+    """Give columns mean 0 and variance 1; constant columns become 0."""
+    xp = array_namespace(view)
+    size, mean, spread = moments
+    view = view / size - mean
+    noise = 10 * xp.finfo(view.dtype).eps  # a constant column has a spread of rounding errors
+    return xp.where(spread > noise, view / xp.where(spread > noise, spread, 1.0), 0.0 * view)

@@ -1,0 +1,362 @@
+"""From whatever a user calls several views to a list of clean (n, d_k) arrays.
+
+Every error is one sentence that names the view and says what to do. Input is never modified.
+"""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from array_api_compat import array_namespace, device, is_array_api_obj, is_numpy_array
+from sklearn.utils import check_array
+from sklearn.utils.validation import validate_data
+
+from polyspan.inputs.missing import present_rows
+from polyspan.solvers.arrays import to_numpy
+
+
+class Views(NamedTuple):
+    """Checked views: arrays of one dtype, namespace and device, and what to call them."""
+
+    arrays: list[Any]
+    names: list[str]
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples, the same in every view."""
+        return int(self.arrays[0].shape[0])
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one number."""
+        return 4 if "float32" in str(self.arrays[0].dtype) else 8
+
+    @property
+    def widths(self) -> list[float]:
+        """Numbers that a sample takes in every view: features, of a sparse view those stored."""
+        return [x.nnz / x.shape[0] if sp.issparse(x) else x.shape[1] for x in self.arrays]
+
+
+def check_views(
+    X: Any, views: Sequence[Any] | None = None, estimator: Any = None, *, new: bool = False
+) -> Views:
+    """Check several views of the same samples and bring them to one form.
+
+    Parameters
+    ----------
+    X : list, tuple or dict of (n, d_k) arrays, or one (n, d) array
+        The views: NumPy or other array-API arrays, DataFrames or scipy.sparse matrices.
+    views : sequence of slices or index lists, optional
+        Which columns of a single 2-D ``X`` form which view.
+    estimator : estimator, optional
+        Gets ``n_features_in_`` (and ``feature_names_in_`` for one DataFrame), as scikit-learn
+        wants it. When its class has ``_missing_views``, rows of NaN are let through: samples that
+        lack the view.
+    new : bool, default=False
+        Samples for a fitted ``estimator``: it is not changed, and one sample is enough.
+
+    Returns
+    -------
+    Views
+        float32 stays float32 when all views are float32; everything else becomes float64.
+
+    Examples
+    --------
+    >>> found = check_views({"text": [[1, 2], [3, 4]], "image": np.eye(2)})
+    >>> found.names, [view.shape for view in found.arrays]
+    (["'text'", "'image'"], [(2, 2), (2, 2)])
+    >>> check_views([np.eye(3), np.eye(4)])
+    Traceback (most recent call last):
+    ...
+    ValueError: The views differ in length: view 0 has 3 samples, view 1 has 4 samples; ...
+    """
+    if isinstance(X, Views):  # checked already, by a method that calls another one
+        if estimator is not None:
+            estimator.n_features_in_ = sum(view.shape[1] for view in X.arrays)
+        return X
+    several = _as_several(X)
+    if several is not None:
+        if views is not None:
+            raise ValueError(
+                f"views=... cuts one 2-D array into views, but X is already a {type(X).__name__} "
+                f"of {len(several)} views: leave views out."
+            )
+        names = list(several)
+        arrays = [_check_one(view, f"view {name}", None) for name, view in several.items()]
+        if estimator is not None and not new:
+            estimator.n_features_in_ = sum(view.shape[1] for view in arrays)
+            vars(estimator).pop("feature_names_in_", None)  # of an earlier fit
+    else:
+        whole = _check_one(X, "X", estimator, new)
+        arrays = [whole] if views is None else _cut(whole, views)
+        names = [str(k) for k in range(len(arrays))]
+    arrays = _one_dtype(arrays, names)
+    _check_content(arrays, names, getattr(estimator, "_missing_views", False), new)
+    return Views(arrays, names)
+
+
+def _as_several(X: Any) -> dict[str, Any] | None:
+    """Return the views by name, or None when X is a single 2-D array."""
+    if sp.issparse(X):  # dok_array is a dict: ask this first
+        return None
+    if isinstance(X, Mapping | list | tuple) and len(X) == 0:
+        raise ValueError(f"X is an empty {type(X).__name__}: give at least one view.")
+    if isinstance(X, Mapping):
+        return {repr(name): view for name, view in X.items()}
+    if isinstance(X, list | tuple) and any(_dimensions(view) >= 2 for view in X):
+        return {str(k): view for k, view in enumerate(X)}
+    return None  # a list of lists of numbers is one array, not a list of views
+
+
+def _dimensions(view: Any) -> int:
+    """Count dimensions without converting: lists count their nesting."""
+    if hasattr(view, "shape"):
+        return len(view.shape)
+    if isinstance(view, list | tuple):
+        return 1 + (_dimensions(view[0]) if view else 0)
+    return 0
+
+
+def _check_one(view: Any, name: str, estimator: Any, new: bool = False) -> Any:
+    """Return one view as a 2-D float array or csr_array; finiteness is checked later."""
+    if _dimensions(view) not in (0, 2):  # 0: it does not tell
+        raise ValueError(
+            f"{name} is {_dimensions(view)}-D: a view is 2-D, with samples in rows and features in "
+            "columns; Reshape your data."
+        )
+    if is_array_api_obj(view) and not is_numpy_array(view):
+        return _check_foreign(view, name, estimator, new)
+    _check_columns(view, name)
+    try:
+        kept: dict[str, Any] = {"accept_sparse": "csr", "dtype": "numeric"}
+        if estimator is None:
+            view = check_array(view, ensure_all_finite=False, input_name=name, **kept)
+        else:
+            view = validate_data(estimator, view, reset=not new, ensure_all_finite=False, **kept)
+    except (TypeError, ValueError, OverflowError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{name}: {str(error).splitlines()[0]}") from error
+    if view.dtype.kind not in "fiub":
+        raise ValueError(f"{name} holds {view.dtype} values: convert them to numbers.")
+    if view.dtype not in (np.float32, np.float64):
+        with np.errstate(over="ignore"):  # a long double too large becomes inf, refused later
+            view = view.astype(np.float32 if view.dtype == np.float16 else np.float64)
+    return _canonical(view) if sp.issparse(view) else view
+
+
+def _canonical(view: Any) -> Any:
+    """Return a csr_array with every stored number once and no stored zeros; copies if needed."""
+    view = sp.csr_array(view)  # shares the data
+    if not view.has_canonical_format or np.any(view.data == 0):
+        view = view.copy()
+        view.sum_duplicates()
+        view.eliminate_zeros()
+    return view
+
+
+def _check_columns(view: Any, name: str) -> None:
+    """Refuse DataFrame columns that are not numbers, by name."""
+    if not hasattr(view, "dtypes") or not hasattr(view, "columns"):
+        return
+    # Nullable and ordinary number and truth columns have these kinds; text, dates, categories not.
+    bad = [
+        str(column)
+        for column, dtype in zip(view.columns, view.dtypes, strict=True)
+        if getattr(dtype, "kind", "O") not in "fiub"
+    ]
+    if bad:
+        shown = ", ".join(repr(column) for column in bad[:5]) + (", ..." if len(bad) > 5 else "")
+        raise ValueError(
+            f"{name} has {len(bad)} column{'s'[: len(bad) > 1]} that are not numbers ({shown}): "
+            "drop or encode them first."
+        )
+
+
+def _check_foreign(view: Any, name: str, estimator: Any, new: bool) -> Any:
+    """Check an array of another library (torch, cupy, array-api-strict) where it is."""
+    xp = array_namespace(view)
+    if 0 in view.shape:
+        raise ValueError(f"{name} is empty: its shape is {tuple(view.shape)}.")
+    if xp.isdtype(view.dtype, "complex floating"):
+        raise ValueError(f"{name}: Complex data not supported; take real and imaginary parts.")
+    if view.dtype not in (xp.float32, xp.float64):
+        view = xp.astype(view, xp.float64)
+    if estimator is not None and not new:
+        estimator.n_features_in_ = int(view.shape[1])
+    return view
+
+
+def _cut(whole: Any, views: Any) -> list[Any]:
+    """Take the columns of every view out of one array."""
+    if not isinstance(views, list | tuple | np.ndarray) or len(views) == 0:
+        raise ValueError(
+            "views must be a list with one slice or list of column numbers per view, or None; "
+            f"got {views!r}."
+        )
+    d = int(whole.shape[1])
+    parts = []
+    for k, columns in enumerate(views):
+        try:
+            index = np.arange(d)[columns if isinstance(columns, slice) else np.asarray(columns)]
+        except (IndexError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"views[{k}]={columns!r} does not select columns of X, which has {d}: "
+                "use slices or lists of column numbers."
+            ) from error
+        if index.ndim != 1 or index.size == 0:
+            what = "no column" if index.size == 0 else "columns in the wrong form"
+            raise ValueError(
+                f"views[{k}]={columns!r} selects {what} of X, which has {d}: use slices or lists "
+                "of column numbers."
+            )
+        if isinstance(columns, slice) or sp.issparse(whole) or is_numpy_array(whole):
+            parts.append(whole[:, columns if isinstance(columns, slice) else index])
+        else:
+            xp = array_namespace(whole)
+            parts.append(xp.take(whole, xp.asarray(index, device=device(whole)), axis=1))
+    return parts
+
+
+def _one_dtype(arrays: list[Any], names: list[str]) -> list[Any]:
+    """Same number of samples, one namespace and device, float64 unless all are float32."""
+    lengths = [int(view.shape[0]) for view in arrays]
+    if len(set(lengths)) > 1:
+        told = ", ".join(f"view {a} has {b} samples" for a, b in zip(names, lengths, strict=True))
+        raise ValueError(f"The views differ in length: {told}; every view needs the same samples.")
+    foreign = [view for view in arrays if not (sp.issparse(view) or is_numpy_array(view))]
+    if foreign and len(foreign) < len(arrays):
+        raise ValueError("The views mix array libraries: convert all of them to one.")
+    if foreign:
+        xp = array_namespace(*arrays)
+        if len({str(device(view)) for view in arrays}) > 1:
+            raise ValueError("The views lie on different devices: move all of them to one.")
+        wanted = xp.float32 if all(view.dtype == xp.float32 for view in arrays) else xp.float64
+        return [xp.astype(view, wanted, copy=False) for view in arrays]
+    single = all(view.dtype == np.float32 for view in arrays)
+    return [view.astype(np.float32 if single else np.float64, copy=False) for view in arrays]
+
+
+def _check_content(arrays: list[Any], names: list[str], missing: bool, new: bool) -> None:
+    """Refuse what no method can use: NaN, inf, constant views, samples that are zero throughout."""
+    zero, absent = [], []
+    for view, name in zip(arrays, names, strict=True):
+        gone = _check_finite(view, name, missing, new)
+        xp = array_namespace(view.data if sp.issparse(view) else view)
+        if view.shape[0] < 2 and not new:
+            raise ValueError(f"view {name} has 1 sample; clustering needs at least 2.")
+        if sp.issparse(view):
+            constant = _equal_rows(view)
+            zero.append(np.diff(view.indptr) == 0)
+        else:
+            there = present_rows(view, gone)
+            constant = bool(xp.all(there == there[:1, :]))
+            zero.append(to_numpy(xp.all(view == 0, axis=1)))
+        absent.append(np.zeros(view.shape[0], bool) if gone is None else to_numpy(gone))
+        if constant and not new:
+            raise ValueError(
+                f"view {name} is constant (all {view.shape[0] - absent[-1].sum()} samples are "
+                "equal), so it tells nothing about clusters: leave it out."
+            )
+    nowhere = np.logical_and.reduce(absent)
+    if nowhere.any():
+        raise ValueError(
+            f"{nowhere.sum()} of {len(nowhere)} samples are NaN in every view ({_rows(nowhere)}): "
+            "drop them, nothing is known about them."
+        )
+    lost = np.logical_and.reduce([a | b for a, b in zip(zero, absent, strict=True)])
+    # One view alone only warns, as scikit-learn's common checks want it.
+    if len(arrays) > 1 and lost.any():
+        what = "all zeros or NaN" if np.any(absent) else "all zeros"
+        raise ValueError(
+            f"{lost.sum()} of {len(lost)} samples are {what} in every view ({_rows(lost)}): "
+            "drop them, nothing is known about them."
+        )
+    told = [
+        f"{rows.sum()} in view {name}, {_rows(rows)}"
+        for rows, name in zip(zero, names, strict=True)
+        if rows.any()
+    ]
+    if told:
+        warnings.warn(
+            f"Some of the {len(lost)} samples are all zeros ({'; '.join(told)}): there the view "
+            "says nothing about them.",
+            UserWarning,
+            stacklevel=5,  # check_views, _check and fit lie between
+        )
+
+
+def _check_finite(view: Any, name: str, missing: bool, new: bool) -> Any:
+    """Refuse NaN and inf; where samples may lack views return which rows are NaN, or None."""
+    values = view.data if sp.issparse(view) else view
+    xp = array_namespace(values)
+    bad = ~xp.isfinite(values)
+    if not bool(xp.any(bad)):
+        return None
+    what = "NaN" if bool(xp.any(xp.isnan(values))) else "inf (infinite values)"
+    if sp.issparse(view):
+        lines = np.isin(np.arange(view.shape[0]), sp.coo_array(view).row[bad])
+    else:
+        lines = to_numpy(xp.any(bad, axis=1))
+    where = f"({lines.sum()} of {len(lines)} samples: {_rows(lines)})"
+    if not missing:
+        raise ValueError(
+            f"view {name} contains {what}: drop or impute these values {where} before clustering."
+        )
+    if sp.issparse(view):
+        raise ValueError(
+            f"view {name} contains {what}: drop or impute these values {where}; to mark samples "
+            "that lack this view by rows of NaN, give it as a dense array."
+        )
+    gone = xp.all(xp.isnan(view), axis=1)
+    partly = to_numpy(xp.any(bad, axis=1) & ~gone)
+    if partly.any():
+        raise ValueError(
+            f"view {name} contains {what} in part of a sample ({_rows(partly)}): drop or impute "
+            "these values; only a sample that lacks the view may be NaN, and then all its row."
+        )
+    if bool(xp.all(gone)) and not new:
+        raise ValueError(f"view {name} contains NaN in every sample: leave it out.")
+    return gone
+
+
+def weighted_views(owner: str, views: Views, weights: Any, new: bool = False) -> Views:
+    """Leave out the views of weight 0, after checking that there is a weight for each.
+
+    Examples
+    --------
+    >>> weighted_views("GRMSC", check_views([np.eye(3), np.eye(3)]), [0.0, 2.0]).names
+    ['1']
+    """
+    if weights is None:
+        return views
+    if len(weights) != len(views.arrays):
+        raise ValueError(
+            f"{owner}: view_weights has {len(weights)} numbers for {len(views.arrays)} views: give "
+            "one for every view."
+        )
+    used = [k for k, weight in enumerate(weights) if weight > 0]
+    if len(used) == len(weights):
+        return views
+    left = Views([views.arrays[k] for k in used], [views.names[k] for k in used])
+    with warnings.catch_warnings():  # they came when all views were checked
+        warnings.simplefilter("ignore")
+        _check_content(left.arrays, left.names, True, new)
+    return left
+
+
+def _equal_rows(view: Any) -> bool:
+    """Whether all rows of a canonical csr_array are equal."""
+    n, stored = view.shape[0], np.diff(view.indptr)
+    if np.any(stored != stored[0]):
+        return False
+    parts = (view.indices.reshape(n, -1), view.data.reshape(n, -1)) if view.nnz else ()
+    return all(bool(np.all(part == part[:1])) for part in parts)
+
+
+def _rows(chosen: np.ndarray) -> str:
+    """Say which rows a boolean array chooses: the first five."""
+    found = np.flatnonzero(chosen)
+    shown = ", ".join(map(str, found[:5])) + (", ..." if found.size > 5 else "")
+    return f"row{'s'[: found.size > 1]} {shown}"

@@ -1,0 +1,207 @@
+"""Anchors: how they are chosen, samples in their coordinates, and the clustering of the links."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+from sklearn.cluster import KMeans, kmeans_plusplus
+from sklearn.metrics import pairwise_distances_argmin
+
+from polyspan.chunked.chunks import load
+from polyspan.chunked.workers import Cluster, Threads
+from polyspan.clustering.spectral import quiet_kmeans, unit_rows
+from polyspan.solvers.arrays import Array
+from polyspan.solvers.eigen import eigh
+
+
+def choose_anchors(
+    sample: Sequence[Array], m: int, how: str, random_state: np.random.RandomState
+) -> list[np.ndarray]:
+    """Choose m anchors, the same in every view, from a sample of all views (samples in rows).
+
+    ``"kmeans"`` takes the centres of k-means on the views side by side, ``"sample"`` the samples
+    that seed it (k-means++); as many anchors as samples are the samples themselves. The parts of a
+    centre get the mean length of the samples of their view: a mean is shorter than what it is of.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(20, 3))
+    >>> rng = np.random.RandomState(0)
+    >>> [A.shape for A in choose_anchors([X, X[:, :2]], 5, "kmeans", rng)]
+    [(5, 3), (5, 2)]
+    """
+    whole = sp.hstack(sample, format="csr") if any(map(sp.issparse, sample)) else np.hstack(sample)
+    if m >= whole.shape[0]:
+        return [_dense(X) for X in sample]
+    if how == "sample":
+        rows = kmeans_plusplus(whole, m, random_state=random_state)[1]
+        return [_dense(X[rows]) for X in sample]
+    with quiet_kmeans():
+        centres = KMeans(m, n_init=1, random_state=random_state).fit(whole).cluster_centers_
+    parts = np.split(centres, np.cumsum([X.shape[1] for X in sample])[:-1], axis=1)
+    return [
+        (unit_rows(A) * _mean_length(X)).astype(X.dtype) for A, X in zip(parts, sample, strict=True)
+    ]
+
+
+def _dense(X: Array) -> np.ndarray:
+    return X.toarray() if sp.issparse(X) else X
+
+
+def _mean_length(X: Array) -> float:
+    squares = X.multiply(X) if sp.issparse(X) else X * X
+    return float(np.mean(np.sqrt(squares.sum(axis=1))))
+
+
+class Bipartite(NamedTuple):
+    """How links to anchors become coordinates, for samples old and new."""
+
+    n_kept: int | None  # links kept of every sample; None keeps all
+    degrees: np.ndarray  # of the anchors
+    vectors: np.ndarray  # m x c
+
+
+def links(Z: np.ndarray, n_kept: int | None) -> np.ndarray:
+    """Link samples (rows of Z) to anchors by ``|Z|``, all of it or the largest of each row.
+
+    Examples
+    --------
+    >>> links(np.array([[0.5, -2.0, 1.0]]), 2)
+    array([[0., 2., 1.]])
+    """
+    B = np.abs(Z)
+    m = B.shape[1]
+    if n_kept is not None and n_kept < m:
+        small = np.argpartition(B, m - n_kept, axis=1)[:, : m - n_kept]
+        np.put_along_axis(B, small, 0, axis=1)
+    return B
+
+
+def _anchor_degrees(Z: np.ndarray, n_kept: int | None) -> np.ndarray:
+    return links(Z, n_kept).sum(axis=0, dtype=np.float64)
+
+
+def _normalized(Z: np.ndarray, n_kept: int | None, degrees: np.ndarray) -> np.ndarray:
+    B = links(Z, n_kept).astype(np.float64)
+    own = B.sum(axis=1, keepdims=True)
+    return B / np.sqrt(np.where(own > 0, own, 1) * np.where(degrees > 0, degrees, 1))
+
+
+def _link_gram(Z: np.ndarray, n_kept: int | None, degrees: np.ndarray) -> np.ndarray:
+    B = _normalized(Z, n_kept, degrees)
+    return B.T @ B
+
+
+def embed(Z: np.ndarray, graph: Bipartite) -> np.ndarray:
+    """Coordinates of samples, rows of unit length."""
+    return unit_rows(_normalized(Z, graph.n_kept, graph.degrees) @ graph.vectors)
+
+
+def bipartite_graph(
+    workers: Threads | Cluster, Zs: Sequence[Any], n_clusters: int, n_kept: int | None
+) -> Bipartite:
+    """Spectral coordinates of the graph between samples and anchors, from its m x m side.
+
+    With B the links divided by the roots of the degrees on both sides, the left singular vectors
+    of B are the normalised eigenvectors of the samples; they are B V / s.
+
+    Examples
+    --------
+    >>> Z = np.kron(np.eye(2), np.ones((3, 2)))
+    >>> with Threads(1) as workers:
+    ...     graph = bipartite_graph(workers, [Z[:4], Z[4:]], 2, None)
+    >>> Y = embed(Z, graph)
+    >>> np.allclose(Y @ Y.T, np.kron(np.eye(2), np.ones((3, 3))))
+    True
+    """
+    return link_spectrum(workers, Zs, n_clusters, n_kept)[1]
+
+
+def link_spectrum(
+    workers: Threads | Cluster, Zs: Sequence[Any], k: int, n_kept: int | None
+) -> tuple[np.ndarray, Bipartite]:
+    """The k largest eigenvalues of ``B^T B``, in ascending order, and the coordinates they give.
+
+    They are the squared singular values of B, and the eigenvalues of ``B B^T``: the affinity of
+    samples by the anchors that they share, which is normalised, with 1 as its largest eigenvalue.
+
+    Examples
+    --------
+    >>> Z = np.kron(np.eye(2), np.ones((3, 2)))
+    >>> with Threads(1) as workers:
+    ...     link_spectrum(workers, [Z], 3, None)[0].round(12) + 0.0
+    array([0., 1., 1.])
+    """
+    degrees = sum(workers.collect(workers.map(_anchor_degrees, Zs, n_kept=n_kept)))
+    gram = sum(workers.collect(workers.map(_link_gram, Zs, n_kept=n_kept, degrees=degrees)))
+    m = len(gram)
+    w, V = scipy.linalg.eigh(gram, subset_by_index=[m - k, m - 1])
+    sure = w > m * np.finfo(float).eps  # the largest is 1; the rest is rounding
+    return w, Bipartite(n_kept, degrees, np.where(sure, V / np.sqrt(np.where(sure, w, 1)), 0))
+
+
+def nearest_center(Y: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    """Cluster of every row: the nearest of the centres.
+
+    Examples
+    --------
+    >>> nearest_center(np.array([[0.9], [0.2]]), np.array([[0.0], [1.0]]))
+    array([1, 0], dtype=int32)
+    """
+    return pairwise_distances_argmin(Y, centers).astype(np.int32)
+
+
+class Frame(NamedTuple):
+    """Anchors of all views in the coordinates in which the solver works."""
+
+    bases: list[np.ndarray]  # orthonormal basis of the range of every A_k, d_k x r_k
+    spans: list[slice]  # columns of every view, the last of each being the length out of range
+    A: np.ndarray  # m x sum (r_k + 1), rotated by U
+    d: np.ndarray  # g + 1
+    U: np.ndarray
+
+
+def make_frame(As: list[np.ndarray]) -> Frame:
+    """Coordinates in which the anchors of all views (m x d_k each) are small and G is diagonal.
+
+    Examples
+    --------
+    >>> frame = make_frame([np.eye(3, 40), np.ones((3, 2))])
+    >>> frame.A.shape, frame.spans, frame.d
+    ((3, 6), [slice(0, 4, None), slice(4, 6, None)], array([2., 2., 8.]))
+    """
+    bases, parts, spans, start = [], [], [], 0
+    for A in As:
+        P, s, W = np.linalg.svd(A.T.astype(np.float64), full_matrices=False)
+        r = int(np.sum(s > max(A.shape) * np.finfo(A.dtype).eps * s[0])) if s[0] > 0 else 0
+        bases.append(P[:, :r].astype(A.dtype))
+        parts.append(np.hstack([W[:r].T * s[:r], np.zeros((len(A), 1))]))
+        spans.append(slice(start, start + r + 1))
+        start += r + 1
+    A = np.hstack(parts)
+    g, U = eigh(A @ A.T)
+    d = 1 + np.clip(g, 0, None)
+    return Frame(bases, spans, (U.T @ A).astype(As[0].dtype), d, U)
+
+
+def project(chunk: Any, frame: Frame) -> np.ndarray:
+    """Coordinates of samples in the range of the anchors, and their length out of it.
+
+    Examples
+    --------
+    >>> frame = make_frame([np.array([[1.0, 0.0, 0.0]])])
+    >>> np.abs(project([np.array([[2.0, 3.0, 4.0]])], frame))
+    array([[2., 5.]])
+    """
+    parts = []
+    for X, P in zip(load(chunk), frame.bases, strict=True):
+        C = np.asarray(X @ P)
+        if sp.issparse(X):  # may be too wide to be made dense
+            squares = np.asarray(X.multiply(X).sum(axis=1)).ravel() - np.sum(C * C, axis=1)
+            rest = np.sqrt(np.clip(squares, 0, None))
+        else:
+            rest = np.linalg.norm(X - C @ P.T, axis=1)
+        parts += [C, rest[:, None].astype(C.dtype)]
+    return np.hstack(parts)

@@ -1,0 +1,106 @@
+"""The Laplacian of AnchorGRMSC: graphs of the two orders on the samples, where the workers are."""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from polyspan.chunked.chunks import load
+from polyspan.chunked.workers import bounds
+from polyspan.graphs import proximity, sparse_laplacian
+from polyspan.graphs.neighbors import neighbors, recall
+from polyspan.solvers.arrays import Array
+
+DENSE_BELOW = 2_000  # samples up to which the graphs are those of GRMSC to the last digit
+
+
+def sample_laplacian(
+    workers: Any,
+    chunks: list[Any],
+    spans: list[Any],
+    sample: Sequence[Array],
+    k: int,
+    alpha: float,
+    sigma2: str,
+    random_state: np.random.RandomState,
+) -> tuple[Any, list[float]]:
+    """Make the Laplacian of all samples, and measure the recall of the neighbours per view.
+
+    Parameters
+    ----------
+    workers : Threads or Cluster
+        Who does it; the Laplacian stays with them.
+    chunks, spans : list
+        Chunks of all views, and their first and last rows.
+    sample : list of arrays
+        Some samples of every view, for medians of distances and the cells of the search.
+    k, alpha, sigma2
+        Parameters of `AnchorGRMSC`.
+    random_state : RandomState
+        Chooses the samples that are looked at.
+
+    Examples
+    --------
+    >>> from polyspan.chunked.chunks import Threads
+    >>> X = np.random.default_rng(0).normal(size=(40, 3))
+    >>> rng = np.random.RandomState(0)
+    >>> with Threads(1) as workers:
+    ...     L, found = sample_laplacian(workers, [[X]], [(0, 40)], [X], 5, 0.1, "own", rng)
+    >>> bool(np.allclose(sparse_laplacian.product(L, np.ones((40, 1))), 0)), found
+    (True, [1.0])
+    """
+    n, v = spans[-1][1], len(sample)
+    recalls = [1.0] * v
+    order = rank = None
+    if n <= DENSE_BELOW:
+        found = workers.map(_dense_graph, range(v), chunks=chunks, k=k, sigma2=sigma2)
+    else:
+        few = random_state.choice(sample[0].shape[0], DENSE_BELOW, replace=False)
+        queries = np.sort(random_state.choice(n, min(n, 300), replace=False))
+        sigmas, lists = [], []
+        for view, X in enumerate(sample):
+            sigmas.append(proximity.median_distance(proximity.squared_distances(X[few], ties=True)))
+            seed = random_state.randint(2**31)
+            near, cells = neighbors(workers, chunks, spans, view, k, X, seed)
+            lists.append(near)
+            if cells is not None:
+                recalls[view] = recall(workers, chunks, spans, view, k, near, queries)
+                if order is None:
+                    order = workers.submit(_by_cell, cells)
+                    rank = workers.submit(np.argsort, order)
+        found = workers.map(
+            sparse_laplacian.sparse_graph, lists, sigmas, sigma2=sigma2, rank=rank,
+            sample=random_state.choice(n, DENSE_BELOW, replace=False),
+        )  # fmt: skip
+    _check_recall(recalls)
+    rows = bounds(n, sparse_laplacian.ROWS)
+    blocks = workers.map(sparse_laplacian.sparse_rows, rows, found=found, alpha=alpha)
+    fixed = {"alpha": alpha, "order": order, "dtype": sample[0].dtype}
+    return workers.submit(sparse_laplacian.assemble, blocks, found, **fixed), recalls
+
+
+def _check_recall(recalls: Sequence[float]) -> None:
+    for view, found in enumerate(recalls):
+        if found < 0.8:
+            warnings.warn(
+                f"Only {found:.0%} of the neighbours in view {view} were found: the graph of this "
+                "view is not reliable; reduce its features first.",
+                UserWarning,
+                stacklevel=7,
+            )
+
+
+def _dense_graph(view: int, chunks: list[Any], k: int, sigma2: str) -> sparse_laplacian.Graph:
+    parts = [load(chunk)[view] for chunk in chunks]
+    X = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
+    return sparse_laplacian.dense_graph(X, k, sigma2)
+
+
+def _by_cell(cells: list[np.ndarray]) -> np.ndarray:
+    """Order samples by their nearest cell, within it by the second nearest, and so on.
+
+    Samples that are near each other in space then mostly are so in memory, too.
+    """
+    return np.lexsort(np.concatenate(cells).T[::-1])

@@ -1,0 +1,252 @@
+"""Save a fitted estimator and load it again, without pickle: loading a file runs none of its code.
+
+The file is a NumPy .npz: arrays, and a JSON text that says what they are and holds the rest. It is
+read with ``allow_pickle=False``, and only the classes of `polyspan.METHODS` are made from it.
+"""
+
+import json
+import os
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from array_api_compat import is_array_api_obj
+from sklearn.utils.validation import check_is_fitted
+
+from polyspan.atomic import replacing
+from polyspan.base import MultiViewClusterer
+from polyspan.methods import METHODS
+from polyspan.solvers.arrays import to_numpy
+
+FORMAT = 1  # raised when older versions could not read the file
+_TEXT = "polyspan"  # name of the JSON text among the arrays
+
+
+def save(model: MultiViewClusterer, path: str | Path, *, force: bool = False) -> Path:
+    """Write a fitted estimator to one .npz file, whole or not at all.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted method of `polyspan.METHODS`. Arrays of other libraries are stored as NumPy's.
+    path : str or Path
+        Ends in ``.npz``.
+    force : bool, default=False
+        Replace the file if it exists.
+
+    Returns
+    -------
+    Path
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from polyspan import GRMSC
+    >>> from polyspan.datasets import make_subspaces
+    >>> views = make_subspaces(n_samples=60, n_clusters=3, random_state=0).views
+    >>> model = GRMSC(n_clusters=3, random_state=0).fit(views)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     again = load(save(model, f"{folder}/model.npz"))
+    >>> bool(np.all(again.predict(views) == model.predict(views)))
+    True
+    """
+    path = Path(path)
+    _check_class(model)
+    check_is_fitted(model, "labels_")
+    if path.suffix != ".npz":
+        raise ValueError(f"{path}: a model is saved in a file that ends in .npz; rename it.")
+    if path.exists() and not force:
+        raise FileExistsError(f"{path} exists: choose another name, or save with force=True.")
+    from polyspan import __version__  # not known yet when this module is imported
+
+    writer = _Writer()
+    top = writer.put(model, "the model")
+    text = {"format": FORMAT, "version": __version__, "model": top, "estimators": writer.estimators}
+    contents: dict[str, Any] = {_TEXT: np.array(json.dumps(text)), **writer.arrays}
+    with replacing(path) as part, open(part, "wb") as file:
+        np.savez(file, **contents)
+        file.flush()
+        os.fsync(file.fileno())
+    return path
+
+
+def load(path: str | Path) -> Any:
+    """Read an estimator that `save` wrote; it predicts what the saved one did.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+
+    Returns
+    -------
+    estimator
+
+    Raises
+    ------
+    ValueError
+        The file is something else, of a newer version, or damaged.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            text = json.loads(str(file[_TEXT]))
+            if text["format"] > FORMAT:
+                raise _Refused(
+                    f"was saved by polyspan {text['version']} in a newer format: update polyspan "
+                    "to read it."
+                )
+            reader = _Reader(text["estimators"], {name: file[name] for name in file.files})
+        return reader.get(text["model"])
+    except _Refused as error:
+        raise ValueError(f"{path} {error}") from None
+    except (ValueError, LookupError, TypeError, AttributeError, EOFError, zipfile.BadZipFile):
+        raise ValueError(
+            f"{path} is not a model saved by polyspan.save, or it is damaged."
+        ) from None
+
+
+class _Refused(Exception):
+    """A file that is understood but not taken; what is said follows its name."""
+
+
+def _check_class(model: Any) -> None:
+    if type(model) not in METHODS.values():
+        raise TypeError(
+            f"A {type(model).__name__} cannot be saved: only the methods in polyspan.METHODS can."
+        )
+
+
+class _Writer:
+    """Turn values into JSON; arrays and estimators are put aside, each once, and numbered."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, np.ndarray] = {}
+        self.estimators: list[dict[str, Any]] = []
+        self._known: dict[int, tuple[Any, Any]] = {}  # by id; the object is kept so the id stays
+
+    def put(self, value: Any, where: str) -> Any:
+        """Return the JSON form of a value."""
+        if value is None or isinstance(value, bool | int | str) or type(value) is float:
+            return value
+        if id(value) not in self._known:
+            self._known[id(value)] = value, self._new(value, where)
+        return self._known[id(value)][1]
+
+    def _new(self, value: Any, where: str) -> Any:
+        if isinstance(value, list):
+            return [self.put(one, where) for one in value]
+        if isinstance(value, tuple):
+            return {"tuple": [self.put(one, where) for one in value]}
+        if isinstance(value, Mapping):
+            pairs = [[self.put(a, where), self.put(b, where)] for a, b in value.items()]
+            return {"dict": pairs}
+        if isinstance(value, slice):
+            return {"slice": [self.put(x, where) for x in (value.start, value.stop, value.step)]}
+        if isinstance(value, np.random.RandomState):
+            kind, *state = value.get_state(legacy=True)
+            if kind == "MT19937":
+                return {"RandomState": [self.put(x, where) for x in state]}
+        if sp.issparse(value):
+            return self._sparse(value)
+        if isinstance(value, MultiViewClusterer):
+            return self._estimator(value)
+        if isinstance(value, np.generic):
+            return {"scalar": self._array(np.asarray(value))}
+        if is_array_api_obj(value):
+            array = to_numpy(value)
+            if array.dtype != object:
+                return {"array": self._array(array)}
+            if all(isinstance(one, str) for one in array.flat):  # names of features
+                return {"strings": array.tolist()}
+        raise TypeError(f"{where} is a {type(value).__name__}, which cannot be saved.")
+
+    def _array(self, array: np.ndarray) -> str:
+        name = f"array{len(self.arrays)}"
+        self.arrays[name] = array
+        return name
+
+    def _sparse(self, matrix: Any) -> dict[str, Any]:
+        parts = matrix.tocsr()
+        kind = "array" if isinstance(matrix, sp.sparray) else "matrix"
+        names = [self._array(part) for part in (parts.data, parts.indices, parts.indptr)]
+        return {f"csr_{kind}": names, "shape": list(map(int, matrix.shape))}
+
+    def _estimator(self, model: MultiViewClusterer) -> dict[str, int]:
+        _check_class(model)
+        number = len(self.estimators)
+        self.estimators.append({})  # its place, before those inside it
+        name, params = type(model).__name__, model.get_params(deep=False)
+        fitted = {key: value for key, value in vars(model).items() if key not in params}
+        self.estimators[number] = {
+            "class": name,
+            "params": {key: self.put(x, f"{name}: {key}") for key, x in params.items()},
+            "fitted": {key: self.put(x, f"{name}: {key}") for key, x in fitted.items()},
+        }
+        return {"estimator": number}
+
+
+class _Reader:
+    """Turn the JSON of `_Writer` back into values."""
+
+    def __init__(self, estimators: list[Any], arrays: dict[str, np.ndarray]) -> None:
+        self.arrays, self._states = arrays, estimators
+        self._made: dict[int, Any] = {}
+
+    def get(self, form: Any) -> Any:
+        """Return the value of a JSON form."""
+        if isinstance(form, list):
+            return [self.get(one) for one in form]
+        if not isinstance(form, dict):
+            return form
+        kind, content = next(iter(form.items()))
+        match kind:
+            case "tuple":
+                return tuple(self.get(one) for one in content)
+            case "dict":
+                return {self.get(a): self.get(b) for a, b in content}
+            case "slice":
+                return slice(*map(self.get, content))
+            case "RandomState":
+                state = np.random.RandomState()
+                state.set_state(("MT19937", *map(self.get, content)))
+                return state
+            case "scalar":
+                return self.arrays[content][()]
+            case "array":
+                return self.arrays[content]
+            case "strings":
+                return np.array(content, dtype=object)
+            case "csr_array" | "csr_matrix":
+                make = sp.csr_array if kind == "csr_array" else sp.csr_matrix
+                return make(tuple(self.arrays[x] for x in content), shape=tuple(form["shape"]))
+            case "estimator":
+                return self._estimator(content)
+        raise ValueError(kind)
+
+    def _estimator(self, number: int) -> Any:
+        if number in self._made:
+            return self._made[number]
+        state = self._states[number]
+        known = {cls.__name__: cls for cls in METHODS.values()}
+        if state["class"] not in known:
+            raise _Refused(
+                f"holds a {state['class']!r}, which is not one of polyspan.METHODS: update "
+                "polyspan, or save the model again."
+            )
+        cls = known[state["class"]]
+        params = {key: self.get(form) for key, form in state["params"].items()}
+        if unknown := set(params) - set(cls().get_params(deep=False)):
+            raise _Refused(
+                f"holds a {state['class']} with the parameter {sorted(unknown)[0]!r}, which "
+                "this version of polyspan does not have: update polyspan."
+            )
+        model = self._made[number] = cls(**params)
+        for key, form in state["fitted"].items():
+            # What fit learns ends in _; nothing else of the class is touched.
+            if not key.isidentifier() or not key.endswith("_") or key.startswith("_"):
+                raise ValueError(key)
+            setattr(model, key, self.get(form))
+        return model

@@ -1,0 +1,156 @@
+"""What several clusterings of the same samples agree on: scores of each, and one made of all."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+
+from polyspan.clustering.spectral import cluster_rows, spectral_clustering
+
+LEFT_OUT = 0.25  # of the settings; benchmarks/consensus_rules.py compares other shares
+
+
+def rank_settings(labels: np.ndarray, groups: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Score settings by their agreement with the others, and weigh them for the consensus.
+
+    Parameters
+    ----------
+    labels : (m, n) array of int
+        One row of labels per setting.
+    groups : m strings
+        Which settings are alike.
+
+    Returns
+    -------
+    agreement : (m,) array
+        Mean over the groups of the mean normalised mutual information with their settings.
+    weights : (m,) array
+        0 for the quarter with the least agreement, equal for the others; their sum is 1.
+
+    Examples
+    --------
+    >>> labels = np.array([[0, 0, 1, 1]] * 3 + [[0, 1, 0, 1]])
+    >>> agreement, weights = rank_settings(labels, ["a", "a", "b", "b"])
+    >>> agreement.round(2), weights.round(2)
+    (array([0.75, 0.75, 0.5 , 0.  ]), array([0.33, 0.33, 0.33, 0.  ]))
+    """
+    A = pairwise_nmi(labels)
+    m = len(A)
+    names = np.array(groups)
+    means = []
+    for group in dict.fromkeys(groups):
+        others = (names == group)[None, :] & ~np.eye(m, dtype=bool)  # not with itself
+        counts = others.sum(axis=1)
+        means.append(np.where(counts > 0, (A * others).sum(axis=1) / np.maximum(counts, 1), np.nan))
+    # A setting alone in its group has no mean there; alone in all, it agrees with itself.
+    agreement = np.nanmean(np.array(means), axis=0) if m > 1 else np.ones(1)
+    kept = agreement >= np.quantile(agreement, LEFT_OUT)
+    return agreement, kept / kept.sum()
+
+
+def pairwise_nmi(labels: np.ndarray) -> np.ndarray:
+    """Normalised mutual information between all rows of labels.
+
+    Examples
+    --------
+    >>> pairwise_nmi(np.array([[0, 0, 1, 1], [1, 1, 0, 0], [0, 1, 0, 1]])).round(2)
+    array([[1., 1., 0.],
+           [1., 1., 0.],
+           [0., 0., 1.]])
+    """
+    m, n = labels.shape
+    H, starts = _indicators(labels)
+    entropies = np.add.reduceat(_plogp(H.sum(axis=0) / n), starts)
+    A = np.eye(m)
+    for i in range(m - 1):
+        end = starts[i + 1]
+        joint = sp.coo_array(H[:, starts[i] : end].T @ H[:, end:])
+        setting = np.searchsorted(starts[i + 1 :] - end, joint.coords[1], side="right") - 1
+        both = np.bincount(setting, weights=_plogp(joint.data / n), minlength=m - i - 1)
+        total = entropies[i] + entropies[i + 1 :]
+        # One cluster alone has no entropy: two such clusterings are the same.
+        A[i, i + 1 :] = np.where(total > 0, 2 * (total - both) / np.where(total > 0, total, 1), 1.0)
+    return np.clip(np.maximum(A, A.T), 0.0, 1.0)
+
+
+def _plogp(p: np.ndarray) -> np.ndarray:
+    return -p * np.log(np.where(p > 0, p, 1.0))
+
+
+def _indicators(labels: np.ndarray) -> tuple[sp.csc_array, np.ndarray]:
+    """Samples x clusters of all rows of labels, 1 where the sample is in it; first columns."""
+    rows = [np.unique(row, return_inverse=True)[1] for row in labels]
+    sizes = [row.max() + 1 for row in rows]
+    starts = np.cumsum([0, *sizes[:-1]])
+    columns = np.concatenate([row + start for row, start in zip(rows, starts, strict=True)])
+    samples = np.tile(np.arange(labels.shape[1]), len(rows))
+    shape = labels.shape[1], int(sum(sizes))
+    return sp.csc_array((np.ones(len(columns)), (samples, columns)), shape=shape), starts
+
+
+def consensus(
+    labels: np.ndarray,
+    weights: np.ndarray,
+    n_clusters: int,
+    random_state: int | np.random.RandomState | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Cluster the samples by the share of settings that put them together.
+
+    Parameters
+    ----------
+    labels : (m, n) array of int
+        One row of labels per setting.
+    weights : (m,) array
+        Weights of the settings; their sum is 1.
+    n_clusters : int
+        Number of clusters.
+    random_state : int, RandomState or None, default=None
+        Seeds k-means.
+
+    Returns
+    -------
+    merged : (n,) array of int
+        The clusters.
+    certainty : (n,) array
+        Mean share for the others of the sample's cluster, less that for the best other cluster,
+        between 0 and 1.
+
+    Examples
+    --------
+    >>> rows = np.array([[0, 0, 0, 1, 1, 1], [1, 1, 1, 0, 0, 0], [0, 0, 0, 0, 1, 1]])
+    >>> merged, certainty = consensus(rows, np.ones(3) / 3, 2, random_state=0)
+    >>> bool(merged[0] == merged[1] == merged[2] != merged[5]), int(certainty.argmin())
+    (True, 3)
+    """
+    used = weights > 0
+    H, starts = _indicators(labels[used])
+    counts = np.diff([*starts, H.shape[1]])
+    B = sp.csr_array(H @ sp.diags_array(np.sqrt(np.repeat(weights[used], counts))))
+    n, d = B.shape
+    if n <= d:
+        merged = spectral_clustering((B @ B.T).toarray(), n_clusters, random_state=random_state)
+    else:  # the same eigenvectors from the smaller matrix, and nothing n x n for many samples
+        degrees = B @ (B.T @ np.ones(n))
+        N = sp.csr_array(sp.diags_array(1 / np.sqrt(degrees)) @ B)
+        top = [max(d - n_clusters, 0), d - 1]
+        w, V = scipy.linalg.eigh((N.T @ N).toarray(), subset_by_index=top)
+        sure = w > d * np.finfo(float).eps
+        Y = N @ np.where(sure, V / np.sqrt(np.where(sure, w, 1.0)), 0.0)
+        merged = cluster_rows(Y, n_clusters, random_state=random_state)
+    return merged, _certainty(B, merged)
+
+
+def _certainty(B: sp.csr_array, merged: np.ndarray) -> np.ndarray:
+    """Own cluster's mean co-association (without the sample itself) less the best other's."""
+    names, own = np.unique(merged, return_inverse=True)
+    G, _ = _indicators(own[None, :])
+    sums, sizes = (B @ (B.T @ G)).toarray(), np.bincount(own)
+    rows = np.arange(len(own))
+    inside = (sums[rows, own] - 1) / np.maximum(sizes[own] - 1, 1)  # with itself it is always
+    if len(names) == 1:
+        return np.clip(inside, 0.0, 1.0)
+    shares = sums / sizes
+    shares[rows, own] = -1
+    inside = np.where(sizes[own] > 1, inside, 1.0)  # alone: nobody of its own can contradict
+    return np.clip(inside - shares.max(axis=1), 0.0, 1.0)

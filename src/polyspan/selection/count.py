@@ -1,0 +1,228 @@
+"""The number of clusters without labels: eigengap and stability together, with the evidence.
+
+What is looked at are solutions of `GRMSC`, and with many samples, where these take too long, of
+`AnchorGRMSC`. Which of them is decided here, for `polyspan.selection.select` as well.
+"""
+
+from collections.abc import Callable, Iterator
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+from sklearn.metrics import adjusted_rand_score
+from sklearn.utils import check_random_state
+
+from polyspan.chunked.workers import Threads
+from polyspan.clustering.affinity import affinity_matrix
+from polyspan.clustering.spectral import cluster_rows
+from polyspan.graphs.proximity import normalized
+from polyspan.inputs.devices import check_device
+from polyspan.inputs.missing import missing_rows
+from polyspan.inputs.params import check_params, device_name, integer, seed
+from polyspan.inputs.views import Views, check_views
+from polyspan.methods.anchor_grmsc.anchors import embed, link_spectrum
+from polyspan.methods.anchor_grmsc.estimator import AnchorGRMSC
+from polyspan.methods.grmsc import GRMSC
+from polyspan.selection.grids import EXACT_UP_TO, anchor_solves, exact_solves, exactly
+from polyspan.solvers.arrays import to_numpy
+from polyspan.solvers.cache import sharing
+
+Progress = Callable[[int, int, str], Any]
+N_CANDIDATES = 8  # numbers of clusters that are tried for stability
+ANCHORS = 500  # of the solutions whose spectra are looked at
+COUNTED = 20_000  # samples that are looked at, of more
+
+
+def count_clusters(
+    views: Any,
+    random_state: int | np.random.RandomState | None = None,
+    max_clusters: int | None = None,
+    progress: Progress | None = None,
+    device: str | None = None,
+) -> tuple[int, dict[str, Any]]:
+    """Estimate the number of clusters: eigengap and stability together.
+
+    A graph of c clear clusters has c large eigenvalues and a gap after them. The spectra of the
+    sparse affinities of several settings of `GRMSC` are averaged, and the numbers with the
+    largest gaps are the candidates. For each of them every setting is clustered, and stability is
+    the mean adjusted Rand index between settings: a wrong number is split or joined differently
+    by each. The answer is the candidate with the largest product of gap and stability.
+
+    With more than 4,000 samples (10,000 with a GPU as ``device``) the settings are of
+    `AnchorGRMSC` with 500 anchors, fitted to 20,000 samples drawn at random where there are more.
+    A sample is then linked to another by the anchors that they share; the eigenvalues are those
+    of this normalised affinity, the squared singular values of the links.
+
+    Stability is not that of subsamples of a solved affinity: its links would stay as they are, and
+    small pieces would be found again whatever the data. On noise, that grows with the number of
+    clusters, and agreement between settings does not (``benchmarks/count_rules.py``).
+
+    Parameters
+    ----------
+    views : list, tuple or dict of (n, d_k) arrays, or one (n, d) array
+        The views, as every method takes them. No sample may lack a view.
+    random_state : int, RandomState or None, default=None
+        Seeds k-means.
+    max_clusters : int, default=None
+        Largest number to consider; None is n / 5, at most 100 where anchors are used.
+    progress : callable, default=None
+        Called as ``progress(done, total, text)``.
+    device : str or None, default=None
+        Where to compute, such as ``"cuda"``, see `GRMSC`.
+
+    Returns
+    -------
+    n_clusters : int
+        At least 2.
+    evidence : dict
+        ``candidates`` (numbers, the largest gap first), ``gaps`` and ``stability`` (one for each
+        candidate; stability is 1 where there is only one setting, from some 3,400 samples until
+        anchors are used),
+        ``scores`` (their product as a share of the largest: look at all that are near 1),
+        ``votes`` (how many settings have their own largest gap at which number),
+        ``eigenvalues`` (the mean spectrum, largest first), ``settings`` and ``chosen``.
+
+    Examples
+    --------
+    >>> from polyspan.datasets import make_subspaces
+    >>> from polyspan.selection import count_clusters
+    >>> data = make_subspaces(n_samples=90, n_clusters=3, random_state=0)
+    >>> count_clusters(data.views, random_state=0)[0]
+    3
+    """
+    check_params(
+        "count_clusters",
+        {"random_state": random_state, "max_clusters": max_clusters, "device": device},
+        {"random_state": seed, "max_clusters": integer(2, none="n / 5"), "device": device_name},
+    )
+    if device is not None:
+        check_device("count_clusters", device)
+    number = int(check_random_state(random_state).randint(2**31))
+    with sharing():
+        return count(
+            complete_views("count_clusters", views), number, max_clusters, progress, device
+        )
+
+
+def count(
+    views: Views,
+    number: int,
+    max_clusters: int | None,
+    progress: Progress | None,
+    device: str | None,
+) -> tuple[int, dict[str, Any]]:
+    """The work of `count_clusters`, inside `sharing`."""
+    n = views.n_samples
+    if n < 5:
+        raise ValueError(
+            f"The number of clusters cannot be estimated from {n} samples: give n_clusters."
+        )
+    limit = min(max(2, n // 5) if max_clusters is None else max_clusters, n - 1)
+    if exactly(views, device):
+        found = list(_exact_spectra(views, limit, progress, device))
+    else:
+        limit = min(limit, ANCHORS // 5 if max_clusters is None else COUNTED - 1)
+        found = list(_anchor_spectra(views, limit, number, progress))
+    solves = [params for params, _, _ in found]
+    spectra, vectors = [w for _, w, _ in found], [V for _, _, V in found]
+    mean = np.mean(spectra, axis=0)
+    gaps = mean[1:-1] - mean[2:]  # gaps[i] is that after i + 2 eigenvalues
+    candidates = [int(i) + 2 for i in np.argsort(-gaps, kind="stable")[:N_CANDIDATES]]
+    stability = [_stability(vectors, c, number) for c in candidates]
+    scores = np.array([gaps[c - 2] * s for c, s in zip(candidates, stability, strict=True)])
+    chosen = candidates[int(np.argmax(scores))]
+    own = [int(np.argmax(w[1:-1] - w[2:])) + 2 for w in spectra]
+    return chosen, {
+        "candidates": candidates,
+        "gaps": [float(gaps[c - 2]) for c in candidates],
+        "stability": stability,
+        "scores": [float(x) for x in scores / (scores.max() if scores.max() > 0 else 1.0)],
+        "votes": {str(c): own.count(c) for c in sorted({*own, *candidates})},
+        "eigenvalues": [float(x) for x in mean],
+        "settings": solves,
+        "chosen": chosen,
+    }
+
+
+def _exact_spectra(
+    views: Views, limit: int, progress: Progress | None, device: str | None
+) -> Iterator[tuple[dict[str, Any], np.ndarray, np.ndarray]]:
+    """Settings, ``limit + 1`` eigenvalues and eigenvectors of their graphs, largest first."""
+    n = views.n_samples
+    for params, W in graphs(views, progress, device):
+        w, V = scipy.linalg.eigh(normalized(W), subset_by_index=[n - limit - 1, n - 1])
+        yield params, w[::-1], V[:, ::-1]
+
+
+def _anchor_spectra(
+    views: Views, limit: int, number: int, progress: Progress | None
+) -> Iterator[tuple[dict[str, Any], np.ndarray, np.ndarray]]:
+    """The same for the graphs of `AnchorGRMSC`, of a part of very many samples."""
+    n = views.n_samples
+    if n > COUNTED:
+        rows = np.sort(np.random.RandomState(number).choice(n, COUNTED, replace=False))
+        few = [X[rows] if sp.issparse(X) else to_numpy(X)[rows] for X in views.arrays]
+        views = Views(few, views.names)
+    settings = anchor_solves([min(n, COUNTED, max(ANCHORS, 2 * limit))])
+    for done, params in enumerate(settings):
+        if progress is not None:
+            progress(done, len(settings), f"number of clusters: AnchorGRMSC {params}")
+        model = AnchorGRMSC(2, **params, random_state=number)
+        try:
+            model.fit(views)
+        except MemoryError:
+            if params["scale"] == "unit":
+                raise
+            continue  # this scaling makes wide sparse views dense, the other does not
+        with Threads(model.n_jobs) as workers:
+            Zs = [model.representation_.T]
+            w, graph = link_spectrum(workers, Zs, limit + 1, model.n_kept)
+            yield params, w[::-1], embed(Zs[0], graph)[:, ::-1]
+
+
+def graphs(
+    views: Views, progress: Progress | None, device: str | None
+) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
+    """Settings of `GRMSC` and their sparse affinities; `select` solves most of them anyway."""
+    n = views.n_samples
+    solves = [params for params in exact_solves(n, (30, 10)) if "orientation" not in params]
+    for done, params in enumerate(solves):
+        if progress is not None:
+            progress(done, len(solves), f"number of clusters: GRMSC {params}")
+        model = GRMSC(2, **params, device=device)  # the solution is the same for any number
+        checked = model._check(views)
+        try:
+            Xs = model._scaled(checked, model.scale)
+        except MemoryError:
+            if params["scale"] == "unit":
+                raise
+            continue  # this scaling makes wide sparse views dense, the other does not
+        Z = model._solution(checked, Xs)
+        yield params, affinity_matrix(Z, "sparse", 10).toarray()
+
+
+def _stability(vectors: list[np.ndarray], c: int, number: int) -> float:
+    """Mean adjusted Rand index between the settings' clusterings into c clusters."""
+    found = [cluster_rows(V[:, :c], c, n_init=5, random_state=number) for V in vectors]
+    pairs = [adjusted_rand_score(a, b) for a, b in combinations(found, 2)]
+    return float(np.mean(pairs)) if pairs else 1.0
+
+
+def complete_views(owner: str, views: Any) -> Views:
+    """Checked views; samples that lack one, which `GRMSC` would take, are refused in words."""
+    try:
+        return check_views(views)
+    except ValueError as error:
+        try:
+            found = check_views(views, None, GRMSC())
+        except ValueError:
+            raise error from None
+        gone = [name for X, name in zip(*found, strict=True) if missing_rows(X) is not None]
+        other = ", or fit GRMSC with a number of clusters of your own, which takes them"
+        raise ValueError(
+            f"view {gone[0]} contains NaN, samples without this view, and {owner} needs every view "
+            "of every sample: leave these samples out"
+            f"{other if found[0][0].shape[0] <= EXACT_UP_TO else ''}."
+        ) from None

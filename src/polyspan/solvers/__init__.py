@@ -1,0 +1,1 @@
+"""The numerical tricks, once, for everybody: steps, reductions, eigenvectors, loop, cache."""

@@ -1,0 +1,109 @@
+"""Small operations on arrays of any library that follows the array API, on their device."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from array_api_compat import array_namespace, device, is_cupy_array, is_numpy_array, is_torch_array
+
+Array = Any
+
+
+def to_numpy(x: Array) -> np.ndarray:
+    """Bring an array of any library and device to NumPy."""
+    if is_torch_array(x):
+        return x.detach().cpu().numpy()
+    if is_cupy_array(x):
+        return x.get()
+    return x if is_numpy_array(x) else np.from_dlpack(x)
+
+
+def astype(x: Array, dtype: Any) -> Array:
+    """Convert to a dtype, given by name or as a dtype of x's library; no copy when it has it."""
+    xp = array_namespace(x)
+    return xp.astype(x, getattr(xp, dtype) if isinstance(dtype, str) else dtype, copy=False)
+
+
+def gram(X: Array) -> Array:
+    """Inner products of the rows of X, dense; X may be scipy.sparse."""
+    return (X @ X.T).toarray() if sp.issparse(X) else X @ X.T
+
+
+def diagonal(A: Array) -> Array:
+    """Main diagonal of a square matrix."""
+    return array_namespace(A).linalg.diagonal(A)
+
+
+def diagonal_mask(A: Array) -> Array:
+    """Boolean identity matrix of the size, library and device of a square matrix."""
+    xp = array_namespace(A)
+    return xp.eye(A.shape[0], dtype=xp.bool, device=device(A))
+
+
+def order_statistics(values: Array, ranks: Sequence[int]) -> list[float]:
+    """Return the values of given ranks (0 = smallest) of a 1-D array, without sorting it all.
+
+    Examples
+    --------
+    >>> order_statistics(np.array([5.0, 1.0, 3.0]), [0, 1])
+    [1.0, 3.0]
+    """
+    if is_numpy_array(values):
+        part = np.partition(values, sorted(set(ranks)))
+        return [float(part[rank]) for rank in ranks]
+    return [_order_statistic(values, rank) for rank in ranks]
+
+
+def _order_statistic(values: Array, rank: int) -> float:
+    """Value of one rank by bisection: a few dozen counting passes, fast on any device."""
+    xp = array_namespace(values)
+    low, high = float(xp.min(values)), float(xp.max(values))
+    below = 0  # how many values are < low
+    while True:
+        inside = (values >= low) & (values <= high)
+        if int(xp.count_nonzero(inside)) <= 2**16:
+            return float(xp.sort(values[inside])[rank - below])
+        middle = low + (high - low) / 2
+        if middle in (low, high):  # neighbouring numbers: all values inside are one of the two
+            least = below + int(xp.count_nonzero(values == low))
+            return low if rank < least else high
+        left = int(xp.count_nonzero(values < middle))
+        if left > rank:
+            high = middle
+        else:
+            low, below = middle, left
+
+
+def kth_smallest(D: Array, k: int) -> Array:
+    """k-th smallest entry (k = 1 is the smallest) of every row, as a column."""
+    if is_numpy_array(D):
+        return np.partition(D, k - 1, axis=1)[:, k - 1 : k]
+    if is_torch_array(D):  # much faster than kthvalue on a GPU
+        return D.topk(k, dim=1, largest=False).values[:, k - 1 :]
+    return array_namespace(D).sort(D, axis=1)[:, k - 1 : k]
+
+
+def column_lengths(A: Array) -> Array:
+    """Euclidean length of every column."""
+    if is_numpy_array(A):
+        return np.sqrt(np.einsum("ij,ij->j", A, A))  # one pass, no temporary
+    return array_namespace(A).linalg.vector_norm(A, axis=0)
+
+
+def sum_squares(A: Array) -> float:
+    """Squared Frobenius norm."""
+    if is_numpy_array(A):
+        return float(np.einsum("ij,ij->", A, A))  # no temporary
+    return float(array_namespace(A).sum(A * A))
+
+
+def longest_column(A: Array) -> float:
+    """Length of the longest column."""
+    return float(array_namespace(A).max(column_lengths(A)))
+
+
+def largest_row_sum(A: Array) -> float:
+    """Largest sum of the absolute values of a row: the infinity norm, as MATLAB has it."""
+    xp = array_namespace(A)
+    return float(xp.max(xp.sum(xp.abs(A), axis=1)))

@@ -1,0 +1,124 @@
+import pytest
+
+from polyspan.bench import read_rows
+from polyspan.cli.main import main
+
+TEXT = """
+name = "tiny"
+seeds = 2
+
+[[dataset]]
+name = "subspaces"
+n_samples = 30
+noise = 0.1
+
+[[dataset]]
+name = "digits"
+n_samples = 50
+
+[[method]]
+name = "k-means"
+estimator = "concatkmeans"
+selection = "default"
+
+[[method]]
+name = "LRR"
+estimator = "lrr"
+selection = "default"
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """A folder with a protocol to work in."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tiny.toml").write_text(TEXT)
+    return tmp_path
+
+
+def test_run_and_report(folder, capsys):
+    few = ["bench", "run", "tiny.toml", "--method", "k-means", "--dataset", "digits", "--jobs", "1"]
+    assert main(few) == 0
+    assert capsys.readouterr() == ("tiny: 2 jobs, 2 well; rows in tiny.jsonl\n", "")
+    assert main(["bench", "run", "tiny.toml", "--jobs", "1"]) == 1  # the rest, LRR fails
+    assert capsys.readouterr() == ("tiny: 8 jobs, 4 well, 4 failed; rows in tiny.jsonl\n", "")
+    assert len(read_rows("tiny.jsonl")) == 8
+
+    assert main(["bench", "report", "tiny.jsonl"]) == 0
+    out = capsys.readouterr().out
+    assert "| digits (n_samples=50) | LRR | default | - | - |" in out
+    assert "| 2 | ValueError: LRR takes one view; got 3:" in out
+    assert main(["bench", "report", "tiny.jsonl", "--format", "csv", "--out", "t.csv"]) == 0
+    assert capsys.readouterr() == ("", "")
+    text = (folder / "t.csv").read_text()
+    assert text.startswith("protocol,dataset,method,selection,runs,failed_runs")
+    assert len(text.splitlines()) == 5
+    assert main(["bench", "report", "tiny.jsonl", "--format", "latex"]) == 0
+    assert r"\begin{tabular}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["run", "none.toml"], 1, "polyspan: there is no protocol none.toml\n"),
+        (
+            ["run", "tiny.toml", "--method", "kmeans"],
+            2,
+            "polyspan: the protocol 'tiny' has no method 'kmeans', did you mean 'k-means'?\n",
+        ),
+        (
+            ["run", "tiny.toml", "--dataset", "ngs"],
+            2,
+            "polyspan: the protocol 'tiny' has no data set 'ngs'. Known: subspaces (n_samples=30, "
+            "noise=0.1), digits (n_samples=50)\n",
+        ),
+        (
+            ["run", "tiny.toml", "--store", "none/s.jsonl"],
+            1,
+            "polyspan: there is no folder none: make it first\n",
+        ),
+        (["report", "none.jsonl"], 1, "polyspan: there is no store none.jsonl\n"),
+        (
+            ["report", "tiny.toml"],
+            1,
+            "polyspan: tiny.toml is not a store: line 2 is no row\n",
+        ),
+    ],
+)
+def test_errors(folder, capsys, words, code, message):
+    assert main(["bench", *words]) == code
+    assert capsys.readouterr() == ("", message)
+    assert [path.name for path in folder.iterdir()] == ["tiny.toml"]
+
+
+def test_unknown_data_set_in_a_protocol(folder, capsys):
+    (folder / "tiny.toml").write_text(TEXT.replace('"digits"\n', '"digts"\n', 1))
+    assert main(["bench", "run", "tiny.toml"]) == 2
+    assert capsys.readouterr().err.startswith(
+        "polyspan: tiny.toml: no data set is called 'digts', did you mean 'digits'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["bench"], "the following arguments are required: ACTION"),
+        (["bench", "rum", "x"], "no action is called 'rum', did you mean 'run'?"),
+        (["bench", "run"], "the following arguments are required: PROTOCOL.toml"),
+        (["bench", "run", "tiny.toml", "--jobs", "0"], "--jobs must be 1 or more, got 0"),
+        (["bench", "report", "s", "--format", "html"], "'html'"),
+    ],
+)
+def test_usage(capsys, words, message):
+    with pytest.raises(SystemExit, match="2"):
+        main(words)
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["bench"], ["bench", "run"], ["bench", "report"]])
+def test_help(capsys, words):
+    with pytest.raises(SystemExit, match="0"):
+        main([*words, "--help"])
+    out = capsys.readouterr().out
+    assert "examples:\n  polyspan bench" in out
+    assert max(map(len, out.splitlines())) <= 100

@@ -1,0 +1,87 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from polyspan.chunked.workers import Threads, bounds
+from polyspan.graphs import neighbors as module
+from polyspan.graphs.neighbors import neighbors, recall
+
+
+def search(X, k, size=60, threads=1, **changed):
+    """Neighbours of all samples, and the cells."""
+    spans = bounds(X.shape[0], size)
+    chunks = [[X[a:b]] for a, b in spans]
+    with Threads(threads) as workers:
+        found, cells = neighbors(workers, chunks, spans, 0, k, X)
+        queries = np.arange(0, X.shape[0], 3)
+        measured = recall(workers, chunks, spans, 0, k, found, queries)
+    ids, squares = (np.concatenate([part[i] for part in found]) for i in (0, 1))
+    return ids, squares, cells, measured
+
+
+def brute(X, k):
+    D2 = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    np.fill_diagonal(D2, np.inf)
+    order = np.argsort(D2, axis=1, kind="stable")[:, :k]
+    return order, np.take_along_axis(D2, order, axis=1)
+
+
+@pytest.fixture
+def points():
+    return np.random.default_rng(0).normal(size=(250, 4))
+
+
+def test_exact(points):
+    ids, squares, cells, measured = search(points, 6)
+    wanted_ids, wanted_squares = brute(points, 6)
+    np.testing.assert_array_equal(ids, wanted_ids)
+    np.testing.assert_allclose(squares, wanted_squares, rtol=1e-9)
+    assert cells is None
+    assert measured == 1.0
+
+
+def test_sparse_samples(points):
+    points = np.where(points > 0.5, points, 0)
+    _, squares, *_ = search(sp.csr_array(points), 6)
+    np.testing.assert_allclose(squares, brute(points, 6)[1], atol=1e-9)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_all_cells_are_exact(points, monkeypatch, threads):
+    monkeypatch.setattr(module, "EXACT_BELOW", 0)
+    monkeypatch.setattr(module, "CELL", 25)
+    monkeypatch.setattr(module, "PROBES", 10)
+    ids, _, cells, measured = search(points, 6, threads=threads)
+    np.testing.assert_array_equal(ids, brute(points, 6)[0])
+    assert cells[0].shape == (60, 10)
+    assert measured == 1.0
+
+
+def test_few_cells_find_most_and_the_recall_says_how_many(points, monkeypatch):
+    monkeypatch.setattr(module, "EXACT_BELOW", 0)
+    monkeypatch.setattr(module, "CELL", 25)
+    monkeypatch.setattr(module, "PROBES", 2)
+    ids, _, _, measured = search(points, 6)
+    true = brute(points, 6)[0]
+    hits = [np.isin(a, b).mean() for a, b in zip(true, ids, strict=True)]
+    assert 0.5 < np.mean(hits) < 1
+    assert measured == pytest.approx(np.mean(hits[::3]), abs=1e-12)
+    assert not np.any(ids == np.arange(250)[:, None])  # nobody is its own neighbour
+
+
+def test_cells_with_too_few_samples(monkeypatch):
+    monkeypatch.setattr(module, "EXACT_BELOW", 0)
+    monkeypatch.setattr(module, "CELL", 2)
+    monkeypatch.setattr(module, "PROBES", 1)
+    X = np.repeat(np.arange(10.0), 2)[:, None]
+    ids, squares, *_ = search(X, 3)
+    assert set(ids[:, 2]) == {-1}
+    assert np.all(np.isinf(squares[ids == -1]))
+
+
+def test_duplicates_are_neighbours():
+    X = np.repeat(np.eye(4), 3, axis=0)
+    ids, squares, *_ = search(X, 2)
+    assert np.all(squares == 0)
+    assert np.all(ids // 3 == np.arange(12)[:, None] // 3)
+    assert not np.any(ids == np.arange(12)[:, None])

@@ -1,0 +1,294 @@
+"""Selection and count with so many samples that exact GRMSC is out of reach."""
+
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from polyspan import GRMSC, AnchorGRMSC
+from polyspan.cli.fit import fit_files, repeat
+from polyspan.datasets import make_subspaces
+from polyspan.inputs.views import Views, check_views
+from polyspan.metrics import clustering_scores
+from polyspan.selection import count_clusters, select
+from polyspan.selection.grids import anchor_grid, default_grid, exactly
+from polyspan.solvers.cache import sharing
+
+
+@pytest.fixture(scope="module")
+def planted():
+    return make_subspaces(700, 4, n_features=[40, 50], noise=0.3, random_state=0)
+
+
+@pytest.fixture
+def few_anchors(monkeypatch):
+    """The grid has one number of anchors, 40, and one solve for each scaling."""
+    monkeypatch.setattr("polyspan.selection.grids.FEWEST_ANCHORS", 40)
+    monkeypatch.setattr("polyspan.selection.grids.LINKS", 0)
+    monkeypatch.setattr("polyspan.selection.grids.FULL_ANCHOR_GRID_BELOW", 0)
+
+
+@pytest.fixture
+def few_are_many(monkeypatch, few_anchors):
+    """More than 200 samples count as many, and 40 anchors are enough for the count as well."""
+    monkeypatch.setattr("polyspan.selection.grids.EXACT_UP_TO", 200)
+    monkeypatch.setattr("polyspan.selection.count.ANCHORS", 40)
+
+
+def nmi(data, labels):
+    return clustering_scores(data.labels, labels)["nmi"]
+
+
+def settings(found, method):
+    return [row["setting"] for row in found.table if row["method"] == method]
+
+
+def test_many_samples_are_clustered_on_anchors(planted, few_are_many, monkeypatch):
+    monkeypatch.setattr("polyspan.selection.grids.LINKS", 80 * 700)
+    monkeypatch.setattr("polyspan.selection.grids.FULL_ANCHOR_GRID_BELOW", 700)
+    found = select(planted.views, 4, random_state=0)
+    assert nmi(planted, found.labels) > 0.98
+    assert {row["status"] for row in found.table} == {"ok"}
+    grid = anchor_grid(700, 4)
+    assert len(grid) == 16
+    assert {params["n_anchors"] for params in grid} == {40, 80}
+    plain = AnchorGRMSC().get_params()
+    shown = [{k: v for k, v in params.items() if v != plain[k]} for params in grid]
+    assert settings(found, "AnchorGRMSC") == shown
+    assert len(settings(found, "LMVSC")) == len(settings(found, "ConcatSpectral")) == 4
+    assert len(settings(found, "ConcatKMeans")) == 2
+    assert settings(found, "GRMSC") == []
+    assert found.asked == {"n_clusters": 4, "random_state": 0}
+
+
+def test_nothing_changes_up_to_4000_samples():
+    data = make_subspaces(4001, 3, n_features=5, random_state=0)
+    few = select([X[:4000] for X in data.views], 3, budget=0, random_state=0)  # one setting runs
+    baselines = [
+        ("ConcatSpectral", {"n_neighbors": k} | scale)
+        for k in (10, 15, 30)
+        for scale in ({}, {"scale": "standard+unit"})
+    ] + [("ConcatKMeans", {}), ("ConcatKMeans", {"scale": "standard+unit"})]
+    plain = GRMSC().get_params()
+    grid = [{k: v for k, v in p.items() if v != plain[k]} for p in default_grid(4000, 3)]
+    expected = [*baselines, *(("GRMSC", params) for params in grid)]
+    assert [(row["method"], row["setting"]) for row in few.table] == expected
+    many = select(data.views, 3, budget=0, random_state=0)
+    assert {row["method"] for row in many.table[:4]} == {"LMVSC"}
+    assert many.table[-1]["method"] == "AnchorGRMSC"
+    own = select(data.views, 3, grid=[{}], budget=0, random_state=0)  # as it was asked for
+    assert [row["method"] for row in own.table] == [name for name, _ in baselines] + ["GRMSC"]
+
+
+def test_more_than_4000_samples(few_anchors):
+    data = make_subspaces(4100, 3, n_features=30, noise=0.2, random_state=0)
+    found = select([X.astype(np.float32) for X in data.views], 3, random_state=0)
+    assert nmi(data, found.labels) > 0.99
+    assert {row["status"] for row in found.table} == {"ok"}
+    assert {row["reason"] for row in found.table} == {""}  # all converged, in float32
+    assert {row["method"] for row in found.table} == {
+        "LMVSC", "ConcatSpectral", "ConcatKMeans", "AnchorGRMSC"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("n", "anchors", "solves"),
+    [(5_000, {100, 500}, 8), (30_000, {100, 333}, 8), (200_000, {100}, 2), (10**6, {100}, 2)],
+)
+def test_the_grid_stays_affordable(n, anchors, solves):
+    grid = anchor_grid(n, 10)
+    assert {params["n_anchors"] for params in grid} == anchors
+    assert len(grid) == 2 * solves
+    assert {params["scale"] for params in grid} == {"unit", "standard+unit"}
+
+
+def test_anchors_suffice_for_many_clusters():
+    assert {p["n_anchors"] for p in anchor_grid(10_000, 100)} == {500, 1000}
+    assert {p["n_anchors"] for p in anchor_grid(100_000, 100)} == {200}
+
+
+def test_all_pairs_are_not_compared_beyond_a_limit(planted, monkeypatch):
+    monkeypatch.setattr("polyspan.selection.grids.SPECTRAL_UP_TO", 699)
+    found = select(planted.views, 4, estimator=AnchorGRMSC, random_state=0)
+    assert [row["method"] for row in found.table] == ["ConcatKMeans"] * 2 + ["AnchorGRMSC"]
+
+
+def test_a_gpu_takes_more_samples(monkeypatch):
+    def views(n):
+        return Views([np.zeros((n, 1))], ["0"])
+
+    monkeypatch.setattr(
+        "polyspan.selection.grids._fits", lambda *_: True
+    )  # asks the GPU how much is free
+    assert exactly(views(4000), None)
+    assert not exactly(views(4001), None)
+    assert not exactly(views(4001), "cpu")
+    assert exactly(views(10_000), "cuda:0")
+    assert not exactly(views(10_001), "cuda")
+    assert not exactly(Views([sp.csr_array((4001, 1))], ["0"]), None)
+
+
+def test_too_little_memory_for_exact_solutions_means_anchors(planted, monkeypatch):
+    views = check_views(planted.views)
+    assert exactly(views, None)
+    monkeypatch.setattr("polyspan.base.available_memory", lambda: 2**20)
+    assert not exactly(views, None)
+
+
+def test_more_clusters_than_samples_that_are_looked_at(planted, few_are_many, monkeypatch):
+    monkeypatch.setattr("polyspan.selection.count.COUNTED", 100)
+    found, evidence = count_clusters(planted.views, random_state=0, max_clusters=150)
+    assert 2 <= found <= 100
+    assert len(evidence["eigenvalues"]) == 100
+
+
+def test_gaps_are_refused_without_naming_a_method_that_is_too_slow(planted, monkeypatch):
+    views = [X.copy() for X in planted.views]
+    views[1][3] = np.nan
+    with pytest.raises(ValueError, match=r"view 1 .* leave these samples out, or fit GRMSC"):
+        select(views, 4)
+    monkeypatch.setattr("polyspan.selection.count.EXACT_UP_TO", 200)
+    with pytest.raises(ValueError, match=r"view 1 .* leave these samples out\.$"):
+        select(views, 4)
+
+
+def test_counting_leaves_out_a_scaling_that_does_not_fit(planted, few_are_many, monkeypatch):
+    views = [sp.csr_array(X) for X in planted.views]
+    monkeypatch.setattr(
+        "polyspan.inputs.scaling.available_memory", lambda: 2**16
+    )  # to make them dense
+    found, evidence = count_clusters(views, random_state=0)
+    assert found == 4
+    assert {params["scale"] for params in evidence["settings"]} == {"unit"}
+
+
+def test_sparse_views(planted, few_are_many):
+    views = [sp.csr_array(X.astype(np.float32)) for X in planted.views]
+    found = select(views, 4, random_state=0)
+    assert {row["status"] for row in found.table} == {"ok"}
+    assert nmi(planted, found.labels) > 0.98
+    assert count_clusters(views, random_state=0)[0] == 4
+
+
+def test_samples_that_lack_a_view_are_refused(planted, few_are_many):
+    views = [X.copy() for X in planted.views]
+    views[1][3] = np.nan
+    for call in (lambda: select(views, 4), lambda: count_clusters(views)):
+        with pytest.raises(ValueError, match=r"view 1 contains NaN.* needs every view of"):
+            call()
+
+
+def test_failures_name_the_method_that_ran(planted, few_are_many, monkeypatch):
+    def broken(self, X, y=None):
+        raise ArithmeticError("no luck")
+
+    monkeypatch.setattr("polyspan.AnchorGRMSC.fit", broken)
+    with pytest.warns(UserWarning, match=r"All 4 settings of AnchorGRMSC failed .*no luck"):
+        select(planted.views, 4, random_state=0)
+
+
+def test_count_on_anchors(planted, few_are_many):
+    number, evidence = count_clusters(planted.views, random_state=0)
+    assert number == evidence["chosen"] == 4
+    assert len(evidence["eigenvalues"]) == 40 // 5 + 1  # anchors are five for a cluster
+    assert evidence["eigenvalues"][0] == pytest.approx(1.0, abs=1e-12)
+    assert [p["n_anchors"] for p in evidence["settings"]] == [40] * 4
+    json.dumps(evidence)
+    _, wide = count_clusters(planted.views, random_state=0, max_clusters=50)
+    assert [p["n_anchors"] for p in wide["settings"]] == [100] * 4
+    assert len(wide["eigenvalues"]) == 51
+
+
+def test_count_looks_at_a_part_of_very_many(planted, few_are_many, monkeypatch):
+    monkeypatch.setattr("polyspan.selection.count.COUNTED", 250)
+    seen = []
+    plain = AnchorGRMSC.fit
+
+    def fit(self, X, y=None):
+        seen.append(X.n_samples)
+        return plain(self, X)
+
+    monkeypatch.setattr(AnchorGRMSC, "fit", fit)
+    number, evidence = count_clusters(planted.views, random_state=0)
+    assert number == 4
+    assert seen == [250] * 4
+    assert count_clusters(planted.views, random_state=0)[1] == evidence
+
+
+def test_eigenvalues_are_those_of_the_affinity_of_samples(planted, few_are_many):
+    """Samples linked by the anchors that they share: normalised, it has the same spectrum."""
+    _, evidence = count_clusters(planted.views, random_state=0)
+    number = int(np.random.RandomState(0).randint(2**31))
+    spectra = []
+    for params in evidence["settings"]:
+        model = AnchorGRMSC(2, **params, random_state=number).fit(planted.views)
+        B = np.abs(model.representation_.T).astype(float)
+        B[B < np.sort(B, axis=1)[:, [-model.n_kept]]] = 0
+        B = B[:, B.sum(axis=0) > 0]  # anchors that nobody is linked to
+        W = B / B.sum(axis=0) @ B.T
+        root = np.sqrt(W.sum(axis=1))
+        spectra.append(np.linalg.eigvalsh(W / np.outer(root, root))[::-1][:9])
+    # Singular vectors of one matrix against eigenvalues of another.
+    np.testing.assert_allclose(evidence["eigenvalues"], np.mean(spectra, axis=0), atol=1e-10)
+
+
+def test_auto_and_the_grid_share_solutions(planted, few_are_many, monkeypatch):
+    solved = []
+    plain = AnchorGRMSC._represent
+
+    def represent(self, workers, chunks, spans, m, rng):
+        solved.append((m, self.scale, self.lam1))
+        return plain(self, workers, chunks, spans, m, rng)
+
+    monkeypatch.setattr(AnchorGRMSC, "_represent", represent)
+    found = select(planted.views, "auto", random_state=0)
+    assert found.n_clusters == found.evidence["chosen"] == 4
+    assert len(solved) == len(set(solved)) == 4  # for the count; the grid needs no other
+    assert len(settings(found, "AnchorGRMSC")) == 4
+    assert nmi(planted, found.labels) > 0.98
+    again = select(planted.views, 4, random_state=0)  # every solve anew, none for a count
+    np.testing.assert_array_equal(found.labels, again.labels)
+    np.testing.assert_array_equal(found.certainty, again.certainty)
+    assert [row["agreement"] for row in found.table] == [row["agreement"] for row in again.table]
+
+
+def test_a_shared_solution_is_the_same(planted):
+    views = [X[:300] for X in planted.views]
+    kept = [
+        AnchorGRMSC(4, n_anchors=40, n_kept=k, n_init=2, random_state=3) for k in (2, 6)
+    ]  # fmt: skip
+    alone = [model.fit(views) for model in kept]
+    with sharing() as store:
+        AnchorGRMSC(2, n_anchors=40, n_init=1, random_state=3).fit(views)  # another number
+        before = len(store.parts)
+        for one in alone:
+            other = AnchorGRMSC(**one.get_params()).fit(views)
+            np.testing.assert_array_equal(other.labels_, one.labels_)
+            np.testing.assert_array_equal(other.centers_, one.centers_)
+            np.testing.assert_array_equal(other.representation_, one.representation_)
+            assert other.history_ == one.history_
+            assert other.recall_ == one.recall_
+            new = [X[:9] for X in views]
+            np.testing.assert_array_equal(other.predict(new), one.predict(new))
+        assert len(store.parts) == before == 1
+        for changed in ({"n_anchors": 30}, {"random_state": 4}, {"lam1": 2.0}):
+            AnchorGRMSC(**(alone[0].get_params() | changed)).fit(views)
+        assert len(store.parts) == 4
+        AnchorGRMSC(4, random_state=np.random.RandomState(0)).fit(views)  # not to be repeated
+        AnchorGRMSC(4, anchors=np.arange(20), random_state=0).fit(views)
+        assert len(store.parts) == 4
+
+
+def test_from_files_to_a_report(planted, few_are_many, tmp_path, capsys):
+    files = [tmp_path / "a.npy", tmp_path / "b.csv"]
+    np.save(files[0], planted.views[0])
+    np.savetxt(files[1], planted.views[1], delimiter=",")
+    report = tmp_path / "report.html"
+    found = fit_files(files, clusters=4, out=tmp_path / "labels.csv", report=report)
+    assert nmi(planted, found.labels) > 0.98
+    page = report.read_text("utf-8")
+    assert "AnchorGRMSC" in page
+    assert "LMVSC" in page
+    repeat(tmp_path / "labels.json", out=tmp_path / "again.csv")
+    assert "every label is as it was" in capsys.readouterr().out

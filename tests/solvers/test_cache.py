@@ -1,0 +1,226 @@
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
+
+from polyspan import GRMSC, METHODS
+from polyspan.base import MultiViewClusterer
+from polyspan.datasets import make_subspaces
+from polyspan.inputs.views import check_views
+from polyspan.methods import grmsc
+from polyspan.solvers.cache import Store, fingerprint, shared, sharing
+
+VIEWS = make_subspaces(60, 3, random_state=0).views
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """Count what is factored and solved."""
+    counts = {"factor_grmsc": 0, "solve_grmsc": 0}
+    plain = {name: getattr(grmsc, name) for name in counts}
+    for name in counts:
+
+        def counting(*args, name=name, **kwargs):
+            counts[name] += 1
+            return plain[name](*args, **kwargs)
+
+        monkeypatch.setattr(grmsc, name, counting)
+    return counts
+
+
+GRID = [
+    {"lam1": 1.0, "lam2": 10.0},
+    {"lam1": 10.0, "lam2": 10.0},
+    {"lam1": 10.0, "lam2": 100.0},
+    {"lam1": 10.0, "lam2": 100.0, "affinity": "sparse"},
+    {"lam1": 10.0, "lam2": 100.0, "n_neighbors": 5},
+    {"lam1": 10.0, "lam2": 100.0, "n_neighbors": 5, "orientation": "published"},
+    {"lam1": 10.0, "lam2": 100.0, "n_neighbors": 5, "alpha": 0.1},
+    {"lam1": 10.0, "lam2": 100.0, "n_neighbors": 5, "sigma2": "first"},
+    {"lam1": 10.0, "lam2": 100.0, "n_neighbors": 5, "regularizer": "first_order"},
+    {"lam1": 10.0, "lam2": 100.0, "n_neighbors": 5, "scale": "standard+unit"},
+    {"lam1": 10.0, "lam2": 100.0, "n_neighbors": 5, "graph_scale": "standard+unit"},
+    {"lam1": 10.0, "regularizer": "none"},
+    {"lam1": 10.0, "lam2": 0.0},
+    {"lam1": 10.0, "lam2": 100.0, "mu0": 1e-2},
+    {"lam1": 10.0, "lam2": 100.0, "rho": 1.5},
+    {"lam1": 10.0, "lam2": 100.0, "tol": 1e-4},
+]
+
+
+def test_shared_fits_are_the_same_to_the_bit(calls):
+    alone = [GRMSC(3, random_state=0, **params).fit(VIEWS) for params in GRID]
+    calls.update(factor_grmsc=0, solve_grmsc=0)
+    with sharing():
+        together = [GRMSC(3, random_state=0, **params).fit(VIEWS) for params in GRID]
+    for a, b in zip(alone, together, strict=True):
+        assert_array_equal(a.representation_, b.representation_)
+        assert_array_equal(a.labels_, b.labels_)
+        assert (a.n_iter_, a.history_) == (b.n_iter_, b.history_)
+    # The first four share one factorisation, so do the two without a graph, and the last three
+    # that of the first; the sparse affinity is solved already.
+    assert calls == {"factor_grmsc": 9, "solve_grmsc": 15}
+
+
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_every_method_is_the_same_shared(name):
+    views = VIEWS[:1] if METHODS[name]._single_view else VIEWS
+    seeds = {"n_clusters": 3, "random_state": 1}, {"n_clusters": 3, "random_state": 0}
+    counts = {"n_clusters": 2, "random_state": 0}, {"n_clusters": 5, "random_state": 0}
+    makes = [*seeds, *counts, seeds[0]]
+
+    def fits():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return [METHODS[name](**params).fit(views) for params in makes]
+
+    alone = fits()
+    with sharing():
+        together = fits()
+    for a, b in zip(alone, together, strict=True):
+        assert_array_equal(a.labels_, b.labels_)
+        assert vars(a).keys() == vars(b).keys()
+        if hasattr(a, "representation_"):
+            assert_array_equal(a.representation_, b.representation_)
+
+
+def test_a_solution_serves_all_numbers_of_clusters(calls):
+    alone = [GRMSC(c, random_state=0).fit(VIEWS) for c in (2, 3, 5)]
+    assert calls == {"factor_grmsc": 3, "solve_grmsc": 3}
+    with sharing():
+        together = [GRMSC(c, random_state=0).fit(VIEWS) for c in (2, 3, 5)]
+    assert calls == {"factor_grmsc": 4, "solve_grmsc": 4}
+    for a, b in zip(alone, together, strict=True):
+        assert_array_equal(a.representation_, b.representation_)
+        assert_array_equal(a.labels_, b.labels_)
+
+
+def test_a_method_shares_between_numbers_of_clusters_only_if_it_says_so():
+    solved = []
+
+    class Counting(MultiViewClusterer):
+        """Its solution depends on the number of clusters, and it says nothing about that."""
+
+        def __init__(self, n_clusters=2):
+            self.n_clusters = n_clusters
+
+        def _solve(self, views, Xs):
+            solved.append(self.n_clusters)
+            return np.full((views.n_samples, views.n_samples), 1.0 * self.n_clusters)
+
+    class Promising(Counting):
+        _solve_counts = False
+
+    views = check_views(VIEWS)
+    with sharing():
+        found = [Counting(c)._solution(views, views.arrays)[0, 0] for c in (2, 3, 2)]
+    assert (found, solved) == ([2.0, 3.0, 2.0], [2, 3])
+    with sharing():
+        found = [Promising(c)._solution(views, views.arrays)[0, 0] for c in (2, 3)]
+    assert (found, solved) == ([2.0, 2.0], [2, 3, 2])
+
+
+def test_a_block_inside_another_goes_on_with_it(calls):
+    with sharing() as outer:
+        with sharing(limit=1) as inner:
+            GRMSC(3).fit(VIEWS)
+        GRMSC(3).fit(VIEWS)
+    assert inner is outer
+    assert calls["solve_grmsc"] == 1
+    with sharing() as later:
+        assert later is not outer
+
+
+def test_other_data_are_other_data(calls):
+    with sharing():
+        for factor in (1.0, -1.0):
+            GRMSC(3).fit([factor * VIEWS[0], VIEWS[1]])
+        GRMSC(3).fit(VIEWS[::-1])
+    assert calls == {"factor_grmsc": 3, "solve_grmsc": 3}
+
+
+def test_names_of_views_and_graphs_are_not_mixed_up(calls):
+    graphs = [np.ones((60, 60)) - np.eye(60)] * len(VIEWS)
+    with sharing():
+        GRMSC(3).fit(VIEWS)
+        named = GRMSC(3).fit({f"view {k}": X for k, X in enumerate(VIEWS)})
+        assert named.view_names_ == [f"'view {k}'" for k in range(len(VIEWS))]
+        assert calls["solve_grmsc"] == 1
+        weighted = GRMSC(3, view_weights=[1.0, 0.5]).fit(VIEWS[:2])
+        plain = GRMSC(3).fit(VIEWS[:2])
+        assert np.abs(weighted.representation_ - plain.representation_).max() > 1e-4
+        given = [GRMSC(3, graphs=[scale * W for W in graphs]).fit(VIEWS) for scale in (1.0, 0.5)]
+    assert np.abs(given[0].representation_ - given[1].representation_).max() > 1e-6
+
+
+def test_nothing_is_shared_outside_or_from_random_starts(calls):
+    for _ in range(2):
+        GRMSC(3).fit(VIEWS)
+    with sharing():
+        for seed in range(2):
+            GRMSC(3, init="random", random_state=seed).fit(VIEWS)
+    assert calls == {"factor_grmsc": 3, "solve_grmsc": 4}  # the factors know nothing of the start
+
+
+def test_a_model_that_is_fitted_again_shares_all_it_sets():
+    # A small number is one object wherever it is set, so that setting it again changes nothing.
+    data = make_subspaces(60, 3, random_state=0)
+    with sharing():
+        one = GRMSC(3, n_neighbors=5, tol=1e-2).fit(data.views)
+        other = GRMSC(3, n_neighbors=5).fit(data.views)
+        turns = other.n_iter_
+        assert other.set_params(n_neighbors=6).fit(data.views).n_iter_ == turns != one.n_iter_
+        one.set_params(n_neighbors=6, tol=1e-6).fit(data.views)
+    assert one.n_iter_ == len(one.history_["data"]) == turns
+
+
+def test_a_shared_solution_warns_again():
+    with sharing():
+        for _ in range(2):
+            with pytest.warns(ConvergenceWarning, match="max_iter=3"):
+                model = GRMSC(3, max_iter=3).fit(VIEWS)
+            assert model.n_iter_ == 3
+    with sharing(), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(2):
+            GRMSC(3).fit(VIEWS)
+
+
+def test_fingerprint_sees_content_kind_and_shape():
+    X = np.arange(6.0)
+    assert fingerprint([X]) is None  # nobody shares
+    with sharing():
+        same = fingerprint([X.reshape(2, 3)])
+        assert fingerprint([np.asfortranarray(X.reshape(2, 3))]) == same
+        others = [
+            [X.reshape(3, 2)],
+            [X.reshape(2, 3).astype("f4")],
+            [X.reshape(2, 3) + 1e-15],
+            [sp.csr_array(X.reshape(2, 3))],
+            [X.reshape(2, 3)] * 2,
+        ]
+        assert len({same, *map(fingerprint, others)}) == 6
+        assert fingerprint([[1, 2]]) is None
+
+
+def test_the_least_recently_used_part_goes_first():
+    with sharing(limit=2) as store:
+        for name in ("a", "b", "a", "c"):
+            shared((name,), lambda name=name: name, 1)
+        assert list(store.parts) == [("a",), ("c",)]
+        shared(("large",), lambda: "large", 3)  # more than everything
+        assert list(store.parts) == [("a",), ("c",)]
+
+
+def test_saved_counts_what_nested_parts_had_cost(monkeypatch):
+    clock = iter([0.0, 1.0, 5.0, 7.0])  # inner starts, ends; outer starts, ends
+    monkeypatch.setattr("polyspan.solvers.cache.time.perf_counter", lambda: next(clock))
+    store = Store(9)
+    store.get("inner", lambda: 1, 1)
+    store.get("outer", lambda: store.get("inner", lambda: 1, 1), 1)
+    assert store.saved == 1.0
+    store.get("outer", lambda: 1, 1)
+    assert store.saved == 1.0 + 3.0  # 2 of its own and 1 of the inner part

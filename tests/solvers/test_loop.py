@@ -1,0 +1,92 @@
+import warnings
+
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from polyspan.solvers.loop import Run, watching
+
+
+def halve(run, x=1.0):
+    for _ in run:
+        x /= 2
+        run.check(size=x)
+    return run
+
+
+def test_stops_when_all_residuals_are_below_tol():
+    run = Run("halving", 50, 0.1)
+    for turn in run:
+        run.check(one=2.0**-turn, two=4.0**-turn)
+    assert run.n_iter == 4  # 1/16 is the first below 0.1; two was there at turn 2
+    assert run.converged
+    assert run.history == {"one": [0.5, 0.25, 0.125, 0.0625], "two": [4.0**-t for t in range(1, 5)]}
+
+
+def test_tol_itself_is_not_below_tol():
+    assert halve(Run("halving", 50, 0.25)).n_iter == 3
+
+
+def test_warns_when_it_did_not_converge():
+    match = r"^halving stopped after max_iter=2 turns .* tol=0.001 \(last residuals: size 2.5e-01\)"
+    with pytest.warns(ConvergenceWarning, match=match):
+        run = halve(Run("halving", 2, 1e-3))
+    assert run.n_iter == 2
+    assert not run.converged
+
+
+def test_converging_in_the_last_turn_does_not_warn():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert halve(Run("halving", 3, 0.2)).n_iter == 3
+
+
+def test_nan_never_counts_as_converged():
+    with pytest.warns(ConvergenceWarning, match="size nan"):
+        assert not halve(Run("halving", 3, 0.5), float("nan")).converged
+
+
+def test_verbose_prints_every_so_many_turns_and_the_last(capsys):
+    halve(Run("halving", 50, 0.04, verbose=2))
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split("turn")[1].split()[0] for line in lines] == ["2", "4", "5"]
+    assert lines[0].startswith("[halving] turn   2  size 2.50e-01  ")
+    assert lines[0].endswith("s left")
+
+
+def test_silent_by_default(capsys):
+    halve(Run("halving", 50, 0.1))
+    assert capsys.readouterr().out == ""
+
+
+def test_watching_sees_every_turn_and_ends_with_its_block():
+    seen = []
+    with watching(lambda run: seen.append((run.name, run.n_iter, run.history["size"][-1]))):
+        halve(Run("halving", 50, 0.2))
+    halve(Run("halving", 50, 0.2))
+    assert seen == [("halving", 1, 0.5), ("halving", 2, 0.25), ("halving", 3, 0.125)]
+
+
+def test_watching_ends_when_its_block_fails():
+    seen = []
+    with pytest.raises(KeyError, match="stop"), watching(seen.append):
+        raise KeyError("stop")
+    halve(Run("halving", 50, 0.2))
+    assert seen == []
+
+
+def test_turns_left_follows_the_fall_of_the_residuals():
+    run, left = Run("halving", 50, 2.0**-20), []
+    for turn in run:
+        run.check(size=2.0**-turn)
+        left.append(run.turns_left())
+    # one turn tells nothing; then the line through the logarithms is exact, but for "below tol"
+    assert left[0] == 49
+    assert left[4] == 15
+    assert left[-1] == 0
+
+
+def test_turns_left_without_progress_is_all_that_may_come():
+    run, left = Run("still", 5, 0.5), []
+    with pytest.warns(ConvergenceWarning, match="still stopped"):
+        left += [(run.check(size=1.0), run.turns_left())[1] for _ in run]
+    assert left == [4, 3, 2, 1, 0]

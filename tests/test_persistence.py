@@ -1,0 +1,230 @@
+"""Fitted estimators in files without pickle."""
+
+import json
+import os
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_array_equal
+from sklearn.cluster import SpectralClustering
+from sklearn.exceptions import NotFittedError
+
+from polyspan import GRMSC, LRR, METHODS, BestSingleView, load, save
+from polyspan.datasets import make_subspaces
+from polyspan.graphs.proximity import first_order
+
+
+def planted(n=45):
+    data = make_subspaces(n, 3, n_features=[6, 8], subspace_dim=2, noise=0.05, random_state=0)
+    return data.views
+
+
+def assert_same(a, b):
+    """Equal in value and type, all the way down."""
+    assert type(a) is type(b)
+    if isinstance(a, dict):
+        assert list(a) == list(b)
+        for key in a:
+            assert_same(a[key], b[key])
+    elif isinstance(a, list | tuple):
+        assert len(a) == len(b)
+        for one, two in zip(a, b, strict=True):
+            assert_same(one, two)
+    elif sp.issparse(a):
+        assert a.dtype == b.dtype
+        assert_array_equal(a.toarray(), b.toarray())
+    elif isinstance(a, np.ndarray):
+        assert a.dtype == b.dtype
+        assert_array_equal(a, b)
+    elif isinstance(a, np.random.RandomState):
+        assert_same(a.get_state(), b.get_state())
+    elif hasattr(a, "get_params"):
+        assert_same(vars(a), vars(b))
+    else:
+        assert a == b
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_comes_back(name, tmp_path):
+    views = planted()[: 1 if METHODS[name]._single_view else 2]
+    model = METHODS[name](3, random_state=0) if name != "bestsingleview" else BestSingleView(LRR(3))
+    model.fit(views)
+    again = load(save(model, tmp_path / "model.npz"))
+    assert_same(vars(again), vars(model))
+    if hasattr(model, "predict"):
+        assert_array_equal(again.predict(views), model.predict(views))
+    assert_array_equal(again.set_params(random_state=1).fit(views).labels_.shape, (45,))
+
+
+MODELS = {
+    "sparse affinity": GRMSC(3, affinity="sparse", random_state=0),
+    "standardised": GRMSC(3, scale="standard+unit", random_state=0),
+    "RandomState": GRMSC(3, random_state=np.random.RandomState(5)),
+    "weights": GRMSC(3, view_weights=(1.0, np.float32(0.5))),
+    "no weight": GRMSC(3, view_weights=np.array([0.0, 1.0])),
+    "graphs": GRMSC(3, graphs=[sp.csr_array(first_order(X, 9)[0]) for X in planted()]),
+    "graphs by name": GRMSC(3, graphs={"0": np.ones((45, 45)), "1": np.ones((45, 45))}),
+    "numpy numbers": GRMSC(np.int64(3), lam1=np.float64(7.0), max_iter=np.int32(40)),
+    "nested": BestSingleView(LRR(3, lam=0.3), random_state=np.random.RandomState(1)),
+    "one turn": GRMSC(3, max_iter=1),
+}
+
+
+@pytest.mark.parametrize("case", MODELS)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_settings_come_back(case, tmp_path):
+    model = MODELS[case]
+    model.fit({0: planted()[0], 1: planted()[1]} if case != "graphs by name" else
+              dict(zip("01", planted(), strict=True)))  # fmt: skip
+    again = load(save(model, tmp_path / "model.npz"))
+    assert_same(vars(again), vars(model))
+
+
+def test_columns_and_kernels_come_back(tmp_path):
+    whole = pd.DataFrame(np.hstack(planted())).rename(columns=lambda i: f"f{i}")
+    cut = GRMSC(3, views=[slice(0, 6), list(range(6, 14))], random_state=0).fit(whole)
+    again = load(save(cut, tmp_path / "cut.npz"))
+    assert_same(vars(again), vars(cut))
+    assert_array_equal(again.predict(whole), cut.predict(whole))
+    kernels = [X @ X.T for X in planted()]
+    model = GRMSC(3, precomputed="kernel", random_state=0).fit(kernels)
+    again = load(save(model, tmp_path / "kernel.npz"))
+    assert_array_equal(again.predict(kernels), model.predict(kernels))
+
+
+def test_shared_parts_are_stored_once(tmp_path):
+    model = BestSingleView(LRR(3, random_state=0)).fit(planted())
+    again = load(save(model, tmp_path / "model.npz"))
+    assert again.best_estimator_ is again.estimators_[again.best_view_]
+    assert again.labels_ is again.best_estimator_.labels_
+
+
+def test_arrays_of_other_libraries_become_numpys(tmp_path):
+    strict = pytest.importorskip("array_api_strict")
+    model = GRMSC(3, random_state=0).fit([strict.asarray(X) for X in planted()])
+    again = load(save(model, tmp_path / "model.npz"))
+    assert_array_equal(again.representation_, np.from_dlpack(model.representation_))
+    assert_array_equal(again.predict(planted()), model.predict(planted()))
+
+
+# ---- what is refused, and what is left behind --------------------------------------------------
+
+
+def fitted():
+    return GRMSC(3, random_state=0).fit(planted())
+
+
+def test_nothing_is_overwritten_unless_forced(tmp_path):
+    path = tmp_path / "model.npz"
+    path.write_text("mine")
+    with pytest.raises(FileExistsError, match=r"model.npz exists: choose another name, or .*force"):
+        save(fitted(), path)
+    assert path.read_text() == "mine"
+    assert load(save(fitted(), path, force=True)).n_clusters == 3
+    assert os.listdir(tmp_path) == ["model.npz"]
+
+
+def test_a_failure_leaves_nothing_behind(tmp_path, monkeypatch):
+    path = tmp_path / "model.npz"
+
+    def full(file, **arrays):
+        file.write(b"half of it")
+        raise OSError("disk full")
+
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.raises(OSError, match="disk full"):
+        save(fitted(), path)
+    assert os.listdir(tmp_path) == []
+
+
+def test_models_that_cannot_be_saved(tmp_path):
+    class Mine(GRMSC):
+        pass
+
+    path = tmp_path / "model.npz"
+    with pytest.raises(NotFittedError, match="This GRMSC instance is not fitted yet"):
+        save(GRMSC(3), path)
+    with pytest.raises(TypeError, match=r"^A Mine cannot be saved: only the methods in"):
+        save(Mine(3).fit(planted()), path)
+    other = BestSingleView(SpectralClustering(3)).fit(planted())
+    match = "^BestSingleView: estimator is a SpectralClustering, which cannot be saved"
+    with pytest.raises(TypeError, match=match):
+        save(other, path)
+    with pytest.raises(ValueError, match=r"model\.pkl: a model is saved in a file that ends in"):
+        save(fitted(), tmp_path / "model.pkl")
+    assert os.listdir(tmp_path) == []
+
+
+def test_files_that_are_something_else(tmp_path):
+    path = tmp_path / "model.npz"
+    match = r"model\.npz is not a model saved by polyspan.save, or it is damaged\.$"
+    whole = save(fitted(), tmp_path / "whole.npz").read_bytes()
+    np.save(tmp_path / "array.npy", np.eye(2))
+    np.savez(tmp_path / "arrays.npz", a=np.eye(2))
+    np.savez(tmp_path / "pickled.npz", polyspan=np.array([{}], dtype=object))
+    for content in (
+        b"",
+        b"a,b\n1,2\n",
+        b"\x80\x04N.",  # a pickle
+        whole[: len(whole) // 2],
+        (tmp_path / "array.npy").read_bytes(),
+        (tmp_path / "arrays.npz").read_bytes(),
+        (tmp_path / "pickled.npz").read_bytes(),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=match):
+            load(path)
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        load(tmp_path / "nowhere.npz")
+
+
+def rewritten(path, change):
+    """The same file with another JSON text."""
+    with np.load(path) as file:
+        arrays = dict(file)
+    text = json.loads(str(arrays["polyspan"]))
+    change(text)
+    np.savez(path, **(arrays | {"polyspan": np.array(json.dumps(text))}))
+    return path
+
+
+CHANGES = {
+    "newer": (lambda t: t.update(format=2, version="9.1"), r"by polyspan 9\.1 in a newer format"),
+    "class": (lambda t: t["estimators"][0].update({"class": "Popen"}), "holds a 'Popen', which is"),
+    "param": (
+        lambda t: t["estimators"][0]["params"].update(new=1),
+        "the parameter 'new', which",
+    ),
+    "method": (lambda t: t["estimators"][0]["fitted"].update(fit=1), "is not a model saved by"),
+    "private": (lambda t: t["estimators"][0]["fitted"].update(__class__=1), "is not a model"),
+    "form": (
+        lambda t: t["estimators"][0]["fitted"].update(x_={"eval": "1"}),
+        "is not a model",
+    ),
+    "array": (
+        lambda t: t["estimators"][0]["fitted"].update(x_={"array": "b"}),
+        "is not a model",
+    ),
+    "number": (lambda t: t.update(model={"estimator": 5}), "is not a model"),
+}
+
+
+@pytest.mark.parametrize("case", CHANGES)
+def test_files_that_are_not_trusted(case, tmp_path):
+    change, match = CHANGES[case]
+    path = rewritten(save(fitted(), tmp_path / "model.npz"), change)
+    with pytest.raises(ValueError, match=match) as caught:
+        load(path)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_file_holds_no_pickle(tmp_path):
+    path = save(fitted(), tmp_path / "model.npz")
+    with zipfile.ZipFile(path) as file:
+        assert all(name.endswith(".npy") for name in file.namelist())
+    with np.load(path, allow_pickle=False) as file:
+        assert all(file[name].dtype != object for name in file.files)
