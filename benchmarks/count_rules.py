@@ -34,8 +34,7 @@ from polyspan.clustering.spectral import cluster_rows
 from polyspan.datasets import load_dataset
 from polyspan.graphs.proximity import normalized
 from polyspan.inputs.views import check_views
-from polyspan.selection.count import N_CANDIDATES, _stability
-from polyspan.selection.count import graphs as exact_graphs
+from polyspan.selection.count import N_CANDIDATES, exact_affinities, stability_of
 from polyspan.solvers.cache import sharing
 
 NAMES = ("bbcsport", "ngs", "three_sources", "prokaryotic", "msrc_v1", "handwritten",
@@ -69,7 +68,7 @@ def main(argv: list[str] | None = None) -> int:
 def graphs(views, device: str | None = None) -> list[np.ndarray]:
     """The affinities that `count_clusters` looks at."""
     with sharing():
-        return [W for _, W in exact_graphs(check_views(views), None, device)]
+        return [W for _, W in exact_affinities(check_views(views), None, device)]
 
 
 def counts(Ws: list[np.ndarray], seed: int) -> list[int]:
@@ -84,7 +83,7 @@ def counts(Ws: list[np.ndarray], seed: int) -> list[int]:
     joint = after(top(mean, limit + 1)[0])
     some, others, few = candidates(gaps), candidates(votes), candidates(joint)
     drawn = draws(Ws, sorted({*some, *others}), seed)
-    between = {c: _stability([V for _, V in tops], c, seed) for c in some}
+    between = {c: stability_of([V for _, V in tops], c, seed) for c in some}
     return [
         best(gaps, between),
         best(gaps, {c: agreement(drawn, c) for c in some}),
@@ -102,7 +101,7 @@ def null(seed: int) -> str:
     drawn = draws(Ws, numbers, seed)
     tops = [top(W, max(numbers))[1] for W in Ws]
     rows = {
-        "between settings": [_stability(tops, c, seed) for c in numbers],
+        "between settings": [stability_of(tops, c, seed) for c in numbers],
         "between draws": [agreement(drawn, c) for c in numbers],
         "resampled": [agreement(drawn, c, same=True) for c in numbers],
     }

@@ -272,7 +272,7 @@ def memory(n, turns=None):
         "n^2 float64 GiB": round(8 * n * n / 2**30, 3),
         "peak GiB": round(peak / 2**30, 2),
         "peak n^2": round(peak / (8 * n * n), 1),
-        "estimate n^2": round(model._n_square(check_views(views)), 1),
+        "estimate n^2": round(model.footprint(check_views(views))[0], 1),
         "turns": model.n_iter_,
         "fit s": round(seconds, 1),
     }

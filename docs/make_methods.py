@@ -63,7 +63,7 @@ def full_page() -> str:
     """Return docs/methods.md."""
     rows = []
     for method in METHODS.values():
-        about = method._about
+        about = method.about
         file = Path(inspect.getfile(method)).name
         rows.append(
             [
@@ -80,7 +80,7 @@ def full_page() -> str:
 
 def short_table() -> str:
     """Return the block in README.md."""
-    rows = [[f"`{m.__name__}`", cited(m._about.paper), summary(m)] for m in METHODS.values()]
+    rows = [[f"`{m.__name__}`", cited(m.about.paper), summary(m)] for m in METHODS.values()]
     return table(["name", "paper", "in one line"], rows)
 
 

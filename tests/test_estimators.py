@@ -24,8 +24,8 @@ from polyspan.datasets import make_subspaces
 from polyspan.metrics import clustering_scores
 from polyspan.solvers.loop import watching
 
-SEVERAL = [name for name, cls in METHODS.items() if not cls._single_view]
-ITERATIVE = [name for name, cls in METHODS.items() if "max_iter" in cls._checks]
+SEVERAL = [name for name, cls in METHODS.items() if not cls.single_view]
+ITERATIVE = [name for name, cls in METHODS.items() if "max_iter" in cls.parameter_checks()]
 LINEAR = ["anchorgrmsc", "concatkmeans", "concatspectral", "lmvsc", "fpmvs"]  # no n x n matrices
 SQUARE = [name for name in METHODS if name not in LINEAR]
 CUTS = [slice(0, 6), slice(6, 14)]
@@ -122,7 +122,7 @@ def test_every_parameter_is_documented(name):
 @pytest.mark.parametrize("name", METHODS)
 def test_every_parameter_is_checked(name):
     cls = METHODS[name]
-    assert set(cls._checks) | {"views"} == set(cls().get_params(deep=False))
+    assert set(cls.parameter_checks()) | {"views"} == set(cls().get_params(deep=False))
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -416,7 +416,7 @@ WRONG = {
 CASES = [
     (name, param, value)
     for name, cls in METHODS.items()
-    for param in cls._checks
+    for param in cls.parameter_checks()
     for value in [*WRONG.get(param, []), ["no parameter is a list"]]
 ]
 

@@ -134,7 +134,7 @@ def test_labels_or_a_named_error_at_any_scale(name, data):
 @settings(steady, max_examples=25)
 def test_labels_or_a_named_error_of_the_other_methods(name, views, clusters):
     model = METHODS[name](n_clusters=clusters, random_state=0)
-    fit_or_say_why(model, views[:1] if model._single_view else views)
+    fit_or_say_why(model, views[:1] if model.single_view else views)
 
 
 @given(views=some_views(extreme), scale=st.sampled_from(["unit", "standard+unit", None]))

@@ -369,7 +369,7 @@ def test_missing_keep(capsys, monkeypatch):
         _missing_views = True
 
         def _check(self, X):
-            return super()._check({name: np.nan_to_num(view) for name, view in X.items()})
+            return super().check({name: np.nan_to_num(view) for name, view in X.items()})
 
     monkeypatch.setitem(METHODS, "incomplete", Incomplete)
     frame(DATA.views[1]).iloc[SHUFFLED[:50]].to_csv("protein.csv", index=False)
@@ -397,7 +397,7 @@ def test_failure_leaves_nothing(folder, capsys, monkeypatch, error, code, where)
         raise error
 
     if where == "fit":
-        monkeypatch.setattr(GRMSC, "_solve", fail)
+        monkeypatch.setattr(GRMSC, "solve", fail)
     else:
         monkeypatch.setattr(fit, "write_json", fail)
     assert main(["fit", *FILES, *GRMSC3]) == code
@@ -579,7 +579,7 @@ def test_device_of_one_method_and_of_the_choice(monkeypatch, capsys):
         seen.append(self.device)
         return really(self, views, Xs)
 
-    monkeypatch.setattr(GRMSC, "_solve", solve)
+    monkeypatch.setattr(GRMSC, "solve", solve)
     assert main(["fit", *FILES, *GRMSC3, "--device", "cpu"]) == 0
     assert seen == ["cpu"]
     assert json.loads(Path("labels.json").read_text())["asked"]["device"] == "cpu"

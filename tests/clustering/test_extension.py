@@ -10,13 +10,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from polyspan import GRMSC, METHODS
-from polyspan.base import MultiViewClusterer
+from polyspan.base import RepresentationClusterer
 from polyspan.clustering.extension import RIDGE, extend_labels, new_representation
 from polyspan.clustering.spectral import spectral_embedding
 from polyspan.datasets import load_dataset, make_subspaces
 from polyspan.metrics import clustering_scores
 
-PREDICTS = [name for name, cls in METHODS.items() if cls.fit is MultiViewClusterer.fit]
+PREDICTS = [name for name, cls in METHODS.items() if issubclass(cls, RepresentationClusterer)]
 
 
 def halves(n=120, noise=0.05, seed=0, **params):
@@ -59,7 +59,7 @@ def test_new_samples_are_clustered_as_by_a_fit_on_all(data_dir, name):
 @pytest.mark.parametrize("name", PREDICTS)
 def test_every_method_with_a_representation_predicts(name):
     old, new, _, labels = halves(noise=0.01)
-    if METHODS[name]._single_view:
+    if METHODS[name].single_view:
         old, new = old[:1], new[:1]
     model = METHODS[name](3, random_state=0).fit(old)
     assert clustering_scores(labels, model.predict(new))["acc"] > 0.9

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from polyspan import GRMSC, METHODS
 from polyspan.datasets import load_dataset, make_subspaces
 from polyspan.graphs.incomplete import incomplete_laplacian
-from polyspan.inputs.missing import error_weights, split_missing
+from polyspan.inputs.missing import error_weights, filled, missing_rows
 from polyspan.inputs.scaling import feature_moments, scale_views
 from polyspan.inputs.views import check_views
 from polyspan.methods.grmsc import graph_laplacian, solve_grmsc
@@ -72,7 +72,7 @@ def test_planted_subspaces_are_found_through_gaps(share):
 def tiny():
     rng = np.random.default_rng(0)
     views = remove([rng.normal(size=(9, d)) for d in (5, 4)], 0.3)
-    Xs = scale_views(check_views(views, estimator=GRMSC()), "unit")
+    Xs = scale_views(check_views(views, missing=True), "unit")
     return Xs, 0.3 * incomplete_laplacian(Xs, 3, alpha=0.1)
 
 
@@ -98,10 +98,9 @@ def test_reaches_the_optimum_that_cvxpy_finds():
         errors += cvxpy.sum(cvxpy.norm(A - A @ V[there, :][:, there], 2, axis=0))
     goal = cvxpy.normNuc(V) + 0.7 * errors + cvxpy.sum_squares(V @ root)
     best = cvxpy.Problem(cvxpy.Minimize(goal)).solve(solver=cvxpy.SCS, eps=1e-8, max_iters=100_000)
-    filled, present = split_missing(Xs)
-    lam1 = error_weights(0.7, [1.0, 1.0], present, Xs)
+    lam1 = error_weights(0.7, [1.0, 1.0], Xs)
     run = Run("GRMSC", 20_000, 1e-8)
-    Z = solve_grmsc(filled, L, lam1=lam1, rho=1.01, mu0=1e-2, mu_max=1e8, run=run)
+    Z = solve_grmsc(Xs, L, lam1=lam1, rho=1.01, mu0=1e-2, mu_max=1e8, run=run)
     assert run.converged
     # SCS is asked for 1e-8; our mu grows by 1% a turn, which leaves a gap of some 1e-5.
     assert objective(Z, Xs, L, 0.7) == pytest.approx(best, rel=1e-4)
@@ -110,12 +109,12 @@ def test_reaches_the_optimum_that_cvxpy_finds():
 @pytest.mark.parametrize(("lam1", "lam2"), [(0.1, 1.0), (100.0, 1000.0)])
 def test_equals_the_literal_algorithm(lam1, lam2):
     gaps = remove(planted(noise=0.3)[0], 0.3)
-    Xs, present = split_missing(scale_views(check_views(gaps, estimator=GRMSC()), "unit"))
-    L = incomplete_laplacian(scale_views(check_views(gaps, estimator=GRMSC()), "unit"), 8)
+    scaled = scale_views(check_views(gaps, missing=True), "unit")
+    L = incomplete_laplacian(scaled, 8)
     model = GRMSC(3, n_neighbors=8, lam1=lam1, lam2=lam2, max_iter=200).fit(gaps)
-    lams = [lam1 * there for there in present]
+    lams = [lam1 * ~missing_rows(X) for X in scaled]
     Z, turns = literal.algorithm_1(
-        [X.T for X in Xs], L, lams, lam2, "samples", max_iter=200, symmetric=True
+        [filled(X).T for X in scaled], L, lams, lam2, "samples", max_iter=200, symmetric=True
     )
     assert model.n_iter_ == turns
     assert_allclose(model.representation_, Z, rtol=0, atol=1e-6)  # as without gaps
@@ -187,7 +186,7 @@ def test_standardising_uses_the_samples_that_are_there():
     gaps = X.copy()
     gaps[[1, 4]] = np.nan
     there = [0, 2, 3, 5]
-    views = check_views([gaps, np.eye(6)], estimator=GRMSC())
+    views = check_views([gaps, np.eye(6)], missing=True)
     assert_allclose(
         scale_views(views, "standard+unit")[0][there],
         scale_views(check_views(X[there]), "standard+unit")[0],
@@ -295,8 +294,8 @@ def test_sparse_views_cannot_have_gaps():
         GRMSC(3).fit(views)
 
 
-@pytest.mark.parametrize("name", [n for n, cls in METHODS.items() if not cls._missing_views])
+@pytest.mark.parametrize("name", [n for n, cls in METHODS.items() if not cls.takes_missing_views])
 def test_other_methods_refuse_gaps(name):
-    views = spoilt(0, 3, slice(None))[: 1 if METHODS[name]._single_view else 3]
+    views = spoilt(0, 3, slice(None))[: 1 if METHODS[name].single_view else 3]
     with pytest.raises(ValueError, match=r"^view 0 contains NaN: drop or impute these values"):
         METHODS[name](n_clusters=3).fit(views)

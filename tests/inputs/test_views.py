@@ -450,21 +450,21 @@ def test_unscaled_values_whose_squares_overflow_are_refused(size, dtype, make):
 def test_memory():
     free = available_memory()
     assert free is None or free > 2**20
-    check_memory("GRMSC", 10, 8, 10, free)
+    check_memory("GRMSC", 10, 8, 10, 0, free)
     with pytest.raises(
         MemoryError,
         match=r"^GRMSC on 50000000 samples needs about .* GiB are free: .* such as AnchorGRMSC\.$",
     ):
-        check_memory("GRMSC", 50_000_000, 8, 10, free)
+        check_memory("GRMSC", 50_000_000, 8, 10, 0, free)
 
 
 def test_memory_of_methods_without_square_matrices():
-    check_memory("LMVSC", 10**6, 8, 0, 2**30, n_linear=100)
+    check_memory("LMVSC", 10**6, 8, 0, 100, 2**30)
     match = (
         r"^LMVSC on 1000000 samples needs about 7 GiB for its 1000 numbers per sample, but 1 GiB"
     )
     with pytest.raises(MemoryError, match=match):
-        check_memory("LMVSC", 10**6, 8, 0, 2**30, n_linear=1000)
+        check_memory("LMVSC", 10**6, 8, 0, 1000, 2**30)
 
 
 def test_numpy_views_are_in_the_order_of_rows():

@@ -7,12 +7,13 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from polyspan import GRMSC, AnchorGRMSC
+from polyspan.chunked import chunks
 from polyspan.clustering.affinity import affinity_matrix
 from polyspan.clustering.spectral import spectral_clustering
 from polyspan.datasets import load_dataset, make_subspaces
 from polyspan.graphs import neighbors as search
 from polyspan.inputs.scaling import scale_views
-from polyspan.inputs.views import check_views
+from polyspan.inputs.views import Views, check_views
 from polyspan.methods.anchor_grmsc import estimator as module
 from polyspan.methods.anchor_grmsc import laplacian
 from polyspan.methods.anchor_grmsc.anchors import make_frame
@@ -234,8 +235,8 @@ def test_dtypes():
     # float32 has 7 digits and systems are solved to 3e-4 there
     assert_allclose(asked.representation_, double.representation_, rtol=0, atol=5e-3)
     many = np.broadcast_to(np.zeros(1), (20_001, 2))
-    assert AnchorGRMSC()._numbers([many]) == np.float32
-    assert AnchorGRMSC()._numbers([many[:-1]]) == np.float64
+    assert AnchorGRMSC()._numbers(Views([many], ["0"])) == np.float32
+    assert AnchorGRMSC()._numbers(Views([many[:-1]], ["0"])) == np.float64
 
 
 # ---- new samples ---------------------------------------------------------------------------------
@@ -325,9 +326,9 @@ def test_predict_names_what_is_wrong_in_files(tmp_path):
     bad[1][17, 3] = np.nan
     for path, X in zip(paths, bad, strict=True):
         np.save(path, X)
-    with pytest.raises(ValueError, match=r"^view 1 contains NaN in 1 of 60 samples \(row 17\)"):
+    with pytest.raises(ValueError, match=r"^view 1 contains NaN: .*\(1 of 60 samples: row 17\)"):
         model.predict(paths)
-    match = r"predict: the views have \[30, 20\] features, but .* fitted on \[20, 30\]"
+    match = "predict: view 0 has 30 features, but the model was fitted on 20"
     with pytest.raises(ValueError, match=match):
         model.predict(paths[::-1])
     for path, X in zip(paths, bad, strict=True):
@@ -402,7 +403,7 @@ def test_what_does_not_fit_in_memory_is_read_again(tmp_path, monkeypatch):
     kept = {"n_anchors": 30, "chunk_size": 100, "random_state": 0}
     wanted = AnchorGRMSC(3, **kept).fit(data.views)
     seen = []
-    monkeypatch.setattr(module, "available_memory", lambda: 300 * 50 * 8)  # the data, just so
+    monkeypatch.setattr(chunks, "available_memory", lambda: 300 * 50 * 8)  # the data, just so
     monkeypatch.setattr(AnchorGRMSC, "_check_room", lambda *args: None)
     monkeypatch.setattr(module, "project", lambda c, frame: seen.append(c) or project(c, frame))
     model = AnchorGRMSC(3, **kept).fit(paths)
@@ -429,7 +430,7 @@ def test_a_chunk_with_nan_is_named(tmp_path):
     X = planted(300).views[0]
     X[[120, 280]] = np.nan
     np.save(tmp_path / "x.npy", X)
-    match = r"^view 'text' contains NaN in 2 of 300 samples \(rows 120, 280\): drop or impute"
+    match = r"^view 'text' contains NaN: drop or impute .*\(2 of 300 samples: rows 120, 280\)"
     model = AnchorGRMSC(3, chunk_size=50)
     fails(model, {"text": tmp_path / "x.npy"}, ValueError, match)
 
@@ -459,10 +460,10 @@ def test_anchors_that_cannot_be():
 
 def test_what_does_not_fit_is_refused(monkeypatch):
     monkeypatch.setattr(module, "available_memory", lambda: 2**30)
-    many = [np.broadcast_to(np.arange(50.0), (4_000_000, 50))] * 3
+    many = Views([np.broadcast_to(np.arange(50.0), (4_000_000, 50))] * 3, ["0", "1", "2"])
     with pytest.raises(MemoryError, match=r"4000000 samples with 100 anchors needs about \d+ GiB"):
-        AnchorGRMSC()._check_room(many, 100, None)
-    AnchorGRMSC()._check_room([many[0][:10_000]], 100, None)
+        AnchorGRMSC()._check_room(many, 100)
+    AnchorGRMSC()._check_room(Views([many.arrays[0][:10_000]], ["0"]), 100)
 
 
 def test_says_when_it_did_not_converge():

@@ -112,7 +112,7 @@ def test_no_call_carries_much(client, data, monkeypatch):
 def test_bad_rows_are_named(client, data):
     bad = [X.copy() for X in data.views]
     bad[1][[5, 2001], 3] = np.nan
-    with pytest.raises(ValueError, match=r"view 1 contains NaN in 2 of 2400 .*\(rows 5, 2001\)"):
+    with pytest.raises(ValueError, match=r"view 1 contains NaN: .*\(2 of 2400 .*: rows 5, 2001\)"):
         AnchorGRMSC(4, **KEPT).fit(lazy(bad))
 
 

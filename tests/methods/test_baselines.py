@@ -82,4 +82,4 @@ def test_as_many_clusters_as_samples_still_has_a_graph():
 @pytest.mark.parametrize("cls", [ConcatKMeans, ConcatSpectral])
 def test_many_samples_need_no_square_matrix(cls):
     # 2,000,000 samples pass the memory check (2e6 x 2e6 floats would be 32 TB)
-    assert cls()._check(np.arange(2_000_000.0)[:, None] + 1).n_samples == 2_000_000
+    assert cls().check(np.arange(2_000_000.0)[:, None] + 1).n_samples == 2_000_000

@@ -166,4 +166,4 @@ def test_memory_is_that_of_the_method():
     with pytest.raises(MemoryError, match="BestSingleView on 2000000 samples needs"):
         BestSingleView(LRR()).fit(many)
     for inner in (KMeans(3), ConcatKMeans(3)):  # these hold no n x n matrix
-        assert BestSingleView(inner)._check(many).n_samples == 2_000_000
+        assert BestSingleView(inner).check(many).n_samples == 2_000_000

@@ -434,7 +434,7 @@ def test_views_with_gaps_constant_views_and_many_samples(tmp_path):
 def test_every_method_has_a_report(tmp_path, name):
     data = make_subspaces(n_samples=45, n_clusters=3, random_state=0)
     cls = METHODS[name]
-    views = data.views[:1] if cls._single_view else data.views
+    views = data.views[:1] if cls.single_view else data.views
     model = cls().set_params(n_clusters=3, random_state=0).fit(views)
     names = data.view_names[: len(views)]
     text = report(tmp_path, SimpleNamespace(views=views, view_names=names), model)

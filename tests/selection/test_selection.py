@@ -265,7 +265,7 @@ def test_auto_and_the_grid_share_solutions(planted, monkeypatch):
         solved.append((self.n_clusters, self.lam1, self.n_neighbors))
         return plain(self, views, Xs)
 
-    monkeypatch.setattr(GRMSC, "_solve", solve)
+    monkeypatch.setattr(GRMSC, "solve", solve)
     count_clusters(planted.views, random_state=0)
     alone = len(solved)
     grid = [{"n_neighbors": 10, "affinity": affinity} for affinity in ("dense", "sparse")]
@@ -283,7 +283,7 @@ def test_the_device_reaches_every_solve(planted, monkeypatch):
         solved.append((self.device, type(Xs[0]).__module__))
         return plain(self, views, Xs)
 
-    monkeypatch.setattr(GRMSC, "_solve", solve)
+    monkeypatch.setattr(GRMSC, "solve", solve)
     count, _ = count_clusters(planted.views, random_state=0, device="cpu")
     alone = len(solved)
     grid = [{"n_neighbors": 10, "affinity": affinity} for affinity in ("dense", "sparse")]

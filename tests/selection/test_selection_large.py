@@ -132,7 +132,7 @@ def test_a_gpu_takes_more_samples(monkeypatch):
 def test_too_little_memory_for_exact_solutions_means_anchors(planted, monkeypatch):
     views = check_views(planted.views)
     assert exactly(views, None)
-    monkeypatch.setattr("polyspan.base.available_memory", lambda: 2**20)
+    monkeypatch.setattr("polyspan.base.spine.available_memory", lambda: 2**20)
     assert not exactly(views, None)
 
 
@@ -235,13 +235,13 @@ def test_eigenvalues_are_those_of_the_affinity_of_samples(planted, few_are_many)
 
 def test_auto_and_the_grid_share_solutions(planted, few_are_many, monkeypatch):
     solved = []
-    plain = AnchorGRMSC._represent
+    plain = AnchorGRMSC.represent
 
-    def represent(self, workers, chunks, spans, m, rng):
-        solved.append((m, self.scale, self.lam1))
-        return plain(self, workers, chunks, spans, m, rng)
+    def represent(self, workers, views):
+        solved.append((self.n_anchors, self.scale, self.lam1))
+        return plain(self, workers, views)
 
-    monkeypatch.setattr(AnchorGRMSC, "_represent", represent)
+    monkeypatch.setattr(AnchorGRMSC, "represent", represent)
     found = select(planted.views, "auto", random_state=0)
     assert found.n_clusters == found.evidence["chosen"] == 4
     assert len(solved) == len(set(solved)) == 4  # for the count; the grid needs no other

@@ -12,6 +12,7 @@ from polyspan.datasets import make_subspaces
 from polyspan.inputs.views import check_views
 from polyspan.methods import grmsc
 from polyspan.solvers.cache import Store, fingerprint, shared, sharing
+from polyspan.solvers.loop import Solution
 
 VIEWS = make_subspaces(60, 3, random_state=0).views
 
@@ -67,7 +68,7 @@ def test_shared_fits_are_the_same_to_the_bit(calls):
 
 @pytest.mark.parametrize("name", sorted(METHODS))
 def test_every_method_is_the_same_shared(name):
-    views = VIEWS[:1] if METHODS[name]._single_view else VIEWS
+    views = VIEWS[:1] if METHODS[name].single_view else VIEWS
     seeds = {"n_clusters": 3, "random_state": 1}, {"n_clusters": 3, "random_state": 0}
     counts = {"n_clusters": 2, "random_state": 0}, {"n_clusters": 5, "random_state": 0}
     makes = [*seeds, *counts, seeds[0]]
@@ -104,23 +105,21 @@ def test_a_method_shares_between_numbers_of_clusters_only_if_it_says_so():
     class Counting(MultiViewClusterer):
         """Its solution depends on the number of clusters, and it says nothing about that."""
 
-        def __init__(self, n_clusters=2):
-            self.n_clusters = n_clusters
-
-        def _solve(self, views, Xs):
+        def solve(self, views, Xs):
             solved.append(self.n_clusters)
-            return np.full((views.n_samples, views.n_samples), 1.0 * self.n_clusters)
+            return Solution(np.full(views.n_samples, self.n_clusters))
 
     class Promising(Counting):
-        _solve_counts = False
+        solve_counts = False
 
     views = check_views(VIEWS)
     with sharing():
-        found = [Counting(c)._solution(views, views.arrays)[0, 0] for c in (2, 3, 2)]
-    assert (found, solved) == ([2.0, 3.0, 2.0], [2, 3])
+        found = [Counting(c).fit(views).labels_[0] for c in (2, 3, 2)]
+    assert (found, solved) == ([2, 3, 2], [2, 3])
     with sharing():
-        found = [Promising(c)._solution(views, views.arrays)[0, 0] for c in (2, 3)]
-    assert (found, solved) == ([2.0, 2.0], [2, 3, 2])
+        found = [Promising(c).fit(views).labels_[0] for c in (2, 3)]
+    # What is not in the description is not there to be read: it has its default.
+    assert (found, solved) == ([8, 8], [2, 3, 8])
 
 
 def test_a_block_inside_another_goes_on_with_it(calls):
@@ -191,28 +190,52 @@ def test_a_shared_solution_warns_again():
 
 def test_fingerprint_sees_content_kind_and_shape():
     X = np.arange(6.0)
-    assert fingerprint([X]) is None  # nobody shares
-    with sharing():
-        same = fingerprint([X.reshape(2, 3)])
-        assert fingerprint([np.asfortranarray(X.reshape(2, 3))]) == same
-        others = [
-            [X.reshape(3, 2)],
-            [X.reshape(2, 3).astype("f4")],
-            [X.reshape(2, 3) + 1e-15],
-            [sp.csr_array(X.reshape(2, 3))],
-            [X.reshape(2, 3)] * 2,
-        ]
-        assert len({same, *map(fingerprint, others)}) == 6
-        assert fingerprint([[1, 2]]) is None
+    same = fingerprint([X.reshape(2, 3)])
+    assert fingerprint([np.asfortranarray(X.reshape(2, 3))]) == same
+    others = [
+        [X.reshape(3, 2)],
+        [X.reshape(2, 3).astype("f4")],
+        [X.reshape(2, 3) + 1e-15],
+        [sp.csr_array(X.reshape(2, 3))],
+        [X.reshape(2, 3)] * 2,
+    ]
+    assert len({same, *map(fingerprint, others)}) == 6
+    assert fingerprint([[1, 2]]) is None
 
 
 def test_the_least_recently_used_part_goes_first():
-    with sharing(limit=2) as store:
-        for name in ("a", "b", "a", "c"):
-            shared((name,), lambda name=name: name, 1)
-        assert list(store.parts) == [("a",), ("c",)]
-        shared(("large",), lambda: "large", 3)  # more than everything
-        assert list(store.parts) == [("a",), ("c",)]
+    store = Store(2)
+    for name in ("a", "b", "a", "c"):
+        store.get(name, lambda name=name: name, 1)
+    assert list(store.parts) == ["a", "c"]
+    store.get("large", lambda: "large", 3)  # more than everything
+    assert list(store.parts) == ["a", "c"]
+
+
+def double(what, arrays):
+    """A part that says with what it was made."""
+    return what, 2 * arrays[0]
+
+
+def triple(what, arrays):
+    return what, 3 * arrays[0]
+
+
+def test_function_description_and_content_are_the_key():
+    with sharing() as store:
+        X = np.arange(3.0)
+        one = shared(double, ("k", 3), [X], 1)
+        assert shared(double, ("k", 3), [X.copy()], 1) is one
+        X[0] = 7.0  # the same array, other content
+        others = [
+            shared(double, ("k", 3), [X], 1),
+            shared(double, ("k", 4), [X], 1),
+            shared(triple, ("k", 4), [X], 1),
+        ]
+        assert [what for what, _ in others] == [("k", 3), ("k", 4), ("k", 4)]
+        assert [found[0] for _, found in others] == [14.0, 14.0, 21.0]
+        assert len(store.parts) == 4
+    assert shared(double, ("k", 3), [X], 1, instead=lambda: "quicker") == "quicker"  # nobody shares
 
 
 def test_saved_counts_what_nested_parts_had_cost(monkeypatch):

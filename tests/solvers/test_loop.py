@@ -1,5 +1,3 @@
-import warnings
-
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
@@ -26,23 +24,26 @@ def test_tol_itself_is_not_below_tol():
     assert halve(Run("halving", 50, 0.25)).n_iter == 3
 
 
-def test_warns_when_it_did_not_converge():
+def test_a_solution_complains_when_it_did_not_converge():
+    found = halve(Run("halving", 2, 1e-3)).solution("Z", more=1)
+    assert (found.Z, found.n_iter, found.converged, found.extras) == ("Z", 2, False, {"more": 1})
+    assert found.history == {"size": [0.5, 0.25]}
+    (complaint,) = found.complaints
     match = r"^halving stopped after max_iter=2 turns .* tol=0.001 \(last residuals: size 2.5e-01\)"
-    with pytest.warns(ConvergenceWarning, match=match):
-        run = halve(Run("halving", 2, 1e-3))
-    assert run.n_iter == 2
-    assert not run.converged
+    with pytest.raises(ConvergenceWarning, match=match):
+        raise complaint
 
 
-def test_converging_in_the_last_turn_does_not_warn():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert halve(Run("halving", 3, 0.2)).n_iter == 3
+def test_converging_in_the_last_turn_is_no_complaint():
+    found = halve(Run("halving", 3, 0.2)).solution("Z")
+    assert (found.n_iter, found.converged, found.complaints) == (3, True, ())
 
 
 def test_nan_never_counts_as_converged():
-    with pytest.warns(ConvergenceWarning, match="size nan"):
-        assert not halve(Run("halving", 3, 0.5), float("nan")).converged
+    found = halve(Run("halving", 3, 0.5), float("nan")).solution("Z")
+    assert not found.converged
+    with pytest.raises(ConvergenceWarning, match="size nan"):
+        raise found.complaints[0]
 
 
 def test_verbose_prints_every_so_many_turns_and_the_last(capsys):
@@ -87,6 +88,5 @@ def test_turns_left_follows_the_fall_of_the_residuals():
 
 def test_turns_left_without_progress_is_all_that_may_come():
     run, left = Run("still", 5, 0.5), []
-    with pytest.warns(ConvergenceWarning, match="still stopped"):
-        left += [(run.check(size=1.0), run.turns_left())[1] for _ in run]
+    left += [(run.check(size=1.0), run.turns_left())[1] for _ in run]
     assert left == [4, 3, 2, 1, 0]

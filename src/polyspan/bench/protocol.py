@@ -428,7 +428,7 @@ def _check_settings(method: Method, source: Source) -> None:
 
 def _check_values(model: MultiViewClusterer) -> None:
     params = model.get_params(deep=False)
-    check_params(type(model).__name__, params, model._checks)
+    check_params(type(model).__name__, params, model.parameter_checks())
     if isinstance(params.get("estimator"), MultiViewClusterer):
         _check_values(params["estimator"])
 

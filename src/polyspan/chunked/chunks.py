@@ -1,6 +1,11 @@
-"""Chunks of rows of all views: read, looked at, scaled and taken apart, one at a time."""
+"""Chunks of rows of all views: read, looked at, scaled and taken apart, one at a time.
 
-from collections.abc import Sequence
+A chunk is a sequence of arrays, one for every view: a list of them in memory or on a worker, or
+`Rows`, which reads and scales a view whenever it is asked for.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,74 +13,142 @@ import scipy.sparse as sp
 
 from polyspan.chunked.sources import is_dask
 from polyspan.chunked.workers import Cluster, Threads, bounds
+from polyspan.inputs.content import Content, check_content, joined, look
+from polyspan.inputs.memory import available_memory
 from polyspan.inputs.optional import require
-from polyspan.inputs.scaling import _unit
-from polyspan.inputs.views import _rows
+from polyspan.inputs.scaling import standard, unit
+from polyspan.inputs.views import Views
 from polyspan.solvers.arrays import Array
 
-# ---- chunks ------------------------------------------------------------------------------------
+Span = tuple[int, int]  # first row of a chunk, and the row after its last
 
 
-class Rows(NamedTuple):
-    """Some rows of all views, not read yet, and how to scale them."""
-
-    views: list[Any]
-    start: int
-    stop: int
-    scale: str | None
-    scaling: list[Any] | None
-    dtype: Any
-
-
-def read(views: Sequence[Any], start: int, stop: int) -> list[Array]:
-    """Read some rows of all views, as they are."""
-    parts = []
-    for view in views:
-        part = view[start:stop]
-        if hasattr(part, "compute"):  # a dask array without a cluster
-            part = part.compute(scheduler="synchronous")
-        # In the order of rows: the order in memory must not enter the result.
-        parts.append(part if sp.issparse(part) else np.ascontiguousarray(part))
-    return parts
-
-
-def scaled(
-    parts: Sequence[Array], scale: str | None, scaling: Sequence[Any] | None, dtype: Any
-) -> list[Array]:
-    """Scale rows of all views as `polyspan.inputs.scaling.scale_views` would scale the whole.
+@dataclass(frozen=True)
+class Rows:
+    """Some rows of all views, not read yet, and how to scale them.
 
     Examples
     --------
-    >>> scaled([np.array([[3.0, 4.0]])], "unit", None, np.float32)
-    [array([[0.6, 0.8]], dtype=float32)]
+    >>> rows = Rows([np.array([[3.0, 4.0], [0.0, 2.0]])], 0, 1, "unit", None, np.float64)
+    >>> len(rows), rows[0]
+    (1, array([[0.6, 0.8]]))
     """
-    done = []
-    for k, part in enumerate(parts):
-        # Integers and float16 are scaled in float64, as they are in memory.
-        part = part.astype(part.dtype if part.dtype in (np.float32, np.float64) else np.float64)
-        if scaling is not None:
-            size, mean, spread = (x.astype(part.dtype) for x in scaling[k])
-            part = part.toarray() if sp.issparse(part) else part
-            part = np.where(spread > 0, (part / size - mean) / np.where(spread > 0, spread, 1), 0)
-        done.append((part if scale is None else _unit(part)).astype(dtype))
-    return done
+
+    views: Sequence[Any]
+    start: int
+    stop: int
+    scale: str | None
+    moments: Sequence[Any] | None
+    dtype: Any
+
+    def __len__(self) -> int:
+        return len(self.views)
+
+    def __getitem__(self, k: int) -> Array:
+        moments = None if self.moments is None else self.moments[k]
+        return scaled(self.read(k), self.scale, moments, self.dtype)
+
+    def __iter__(self) -> Iterator[Array]:
+        return (self[k] for k in range(len(self)))
+
+    def read(self, k: int) -> Array:
+        """Read the rows of one view, as they are."""
+        part = self.views[k][self.start : self.stop]
+        if hasattr(part, "compute"):  # a dask array without a cluster
+            part = part.compute(scheduler="synchronous")
+        # In the order of rows: the order in memory must not enter the result.
+        return part if sp.issparse(part) else np.ascontiguousarray(part)
 
 
-def load(chunk: Any) -> list[Array]:
-    """Return the scaled views of a chunk: what is in memory, or else it is read now."""
-    if not isinstance(chunk, Rows):
-        return chunk
-    parts = read(chunk.views, chunk.start, chunk.stop)
-    return scaled(parts, chunk.scale, chunk.scaling, chunk.dtype)
+def scaled(part: Array, scale: str | None, moments: Any, dtype: Any) -> Array:
+    """Scale rows of a view as `polyspan.inputs.scaling.scale_views` would scale the whole.
+
+    Examples
+    --------
+    >>> scaled(np.array([[3.0, 4.0]]), "unit", None, np.float32)
+    array([[0.6, 0.8]], dtype=float32)
+    """
+    # Integers and float16 are scaled in float64, as they are in memory.
+    part = part.astype(part.dtype if part.dtype in (np.float32, np.float64) else np.float64)
+    if moments is not None:
+        size, mean, spread = (x.astype(part.dtype) for x in moments)
+        part = standard(part.toarray() if sp.issparse(part) else part, (size, mean, spread))
+    return (part if scale is None else unit(part)).astype(dtype)
+
+
+def scaled_list(
+    parts: Sequence[Array], scale: str | None, moments: Sequence[Any] | None, dtype: Any
+) -> list[Array]:
+    """Scale rows of all views."""
+    found = [None] * len(parts) if moments is None else moments
+    return [scaled(part, scale, one, dtype) for part, one in zip(parts, found, strict=True)]
+
+
+def make_chunks(
+    workers: Threads | Cluster, views: Views, size: int, scale: str | None, dtype: Any, new: bool
+) -> tuple[list[Any], list[Span], list[Any] | None]:
+    """Cut views into chunks of at most ``size`` rows, look at them if they are new, scale them.
+
+    Parameters
+    ----------
+    workers : Threads or Cluster
+        Who does it; with a cluster the chunks stay there.
+    views : Views
+        Arrays in memory, lazy ones, or dask arrays.
+    size, scale, dtype
+        Rows of a chunk, scaling, and numbers of the scaled chunks.
+    new : bool
+        Whether nobody has looked at the rows yet.
+
+    Returns
+    -------
+    chunks, spans : list
+        The chunks, and their first and last rows.
+    moments : list or None
+        By what features were standardised.
+
+    Examples
+    --------
+    >>> with Threads(1) as workers:
+    ...     views = Views([np.eye(3)], ["0"])
+    ...     chunks, spans, _ = make_chunks(workers, views, 2, "unit", np.float64, False)
+    >>> [chunk[0].shape for chunk in chunks], spans
+    ([(2, 3), (1, 3)], [(0, 2), (2, 3)])
+    """
+    n, raw = views.n_samples, list[Any]()
+    if isinstance(workers, Cluster):
+        raw, spans = dask_chunks(workers.client, views.arrays, size)
+    else:
+        spans = bounds(n, size)
+        raw = [Rows(views.arrays, *span, scale, None, dtype) for span in spans]
+    moments = None
+    if new or scale == "standard+unit":
+        seen = workers.collect(workers.map(inspect, raw))
+        if new:
+            contents = [
+                joined([part.content for part in parts]) for parts in zip(*seen, strict=True)
+            ]
+            check_content(contents, views.names)
+        if scale == "standard+unit":
+            moments = standardize(seen)
+    if isinstance(workers, Cluster):
+        fixed = {"scale": scale, "moments": moments, "dtype": dtype}
+        return workers.map(scaled_list, raw, **fixed), spans, moments
+    lazy = [replace(part, moments=moments) for part in raw]
+    free = available_memory()
+    need = n * sum(int(view.shape[1]) for view in views.arrays) * np.dtype(dtype).itemsize
+    if free is None or need < free / 4 or any(sp.issparse(view) for view in views.arrays):
+        lazy = workers.map(list, lazy)  # else they are read again each time
+    return lazy, spans, moments
 
 
 def take(chunk: Any, inside: np.ndarray) -> list[Array]:
     """Take some rows of a chunk, counted from its first."""
-    return [part[inside] for part in load(chunk)]
+    return [part[inside] for part in chunk]
 
 
 def take_samples(
-    workers: Threads | Cluster, chunks: list[Any], spans: list[Any], wanted: np.ndarray
+    workers: Threads | Cluster, chunks: list[Any], spans: list[Span], wanted: np.ndarray
 ) -> list[Array]:
     """Bring some samples of all views here, in the order in which they are wanted.
 
@@ -99,97 +172,37 @@ def take_samples(
     ]
 
 
-class Content(NamedTuple):
-    """What must be known of a chunk of one view before any work."""
+class Inspected(NamedTuple):
+    """What must be known of a chunk of one view before it is scaled."""
 
-    bad: np.ndarray  # rows with NaN or inf
-    nan: bool
-    zero: np.ndarray  # rows of zeros
-    first: np.ndarray  # first row, and whether all are equal to it
-    equal: bool
-    length: int
+    content: Content
     size: np.ndarray  # largest absolute value of each column
     mean: np.ndarray
     squares: np.ndarray  # sums of squared distances to the mean, in units of the size
 
 
-def inspect(chunk: Any, start: int) -> list[Content]:
-    """Look at the rows of a chunk, which begins at row ``start``, before they are scaled."""
+def inspect(chunk: Any) -> list[Inspected]:
+    """Look at the rows of a chunk before they are scaled."""
     found = []
-    for part in read(*chunk[:3]) if isinstance(chunk, Rows) else chunk:
+    parts = (chunk.read(k) for k in range(len(chunk))) if isinstance(chunk, Rows) else chunk
+    for part in parts:
         part = part.toarray() if sp.issparse(part) else part
-        finite = np.isfinite(part)
-        clean = np.where(finite, part, 0).astype(np.float64)
+        clean = np.where(np.isfinite(part), part, 0).astype(np.float64)
         size = np.abs(clean).max(axis=0)
-        unit = np.where(size > 0, size, 1)  # squares of very large numbers would overflow
-        mean = (clean / unit).mean(axis=0)
-        found.append(
-            Content(
-                np.flatnonzero(~finite.all(axis=1)) + start, bool(np.isnan(part).any()),
-                np.flatnonzero(~part.any(axis=1)) + start, part[0],
-                bool((part == part[:1]).all()), len(part), size, mean * unit,
-                ((clean / unit - mean) ** 2).sum(axis=0),
-            )
-        )  # fmt: skip
+        units = np.where(size > 0, size, 1)  # squares of very large numbers would overflow
+        mean = (clean / units).mean(axis=0)
+        squares = ((clean / units - mean) ** 2).sum(axis=0)
+        found.append(Inspected(look(part), size, mean * units, squares))
     return found
 
 
-def check_finite(contents: Sequence[Sequence[Content]], names: Sequence[str]) -> None:
-    """Refuse NaN and inf, naming the view and the rows.
-
-    Examples
-    --------
-    >>> X = np.array([[1.0], [np.nan], [3.0]])
-    >>> check_finite([inspect([X[:1]], 0), inspect([X[1:]], 1)], ["'text'"])
-    Traceback (most recent call last):
-    ...
-    ValueError: view 'text' contains NaN in 1 of 3 samples (row 1): drop or impute these values ...
-    """
-    for parts, name in zip(zip(*contents, strict=True), names, strict=True):
-        bad = np.concatenate([part.bad for part in parts])
-        n = sum(part.length for part in parts)
-        if len(bad):
-            what = "NaN" if any(part.nan for part in parts) else "inf (infinite values)"
-            raise ValueError(
-                f"view {name} contains {what} in {len(bad)} of {n} samples "
-                f"({_rows(np.isin(np.arange(n), bad))}): drop or impute these values before "
-                "clustering."
-            )
-
-
-def check_content(
-    contents: Sequence[Sequence[Content]], names: Sequence[str], new: bool = False
-) -> None:
-    """Refuse what no method can use: NaN, inf, constant views, samples that are zero throughout.
-
-    Samples that are ``new`` to a fitted model may be constant.
-    """
-    check_finite(contents, names)
-    n = sum(chunk[0].length for chunk in contents)
-    zeros = []
-    for parts, name in zip(zip(*contents, strict=True), names, strict=True):
-        first = parts[0].first
-        if not new and all(part.equal and np.array_equal(part.first, first) for part in parts):
-            raise ValueError(
-                f"view {name} is constant (all {n} samples are equal), so it tells nothing about "
-                "clusters: leave it out."
-            )
-        zeros.append(np.isin(np.arange(n), np.concatenate([part.zero for part in parts])))
-    lost = np.logical_and.reduce(zeros)
-    if lost.any():
-        raise ValueError(
-            f"{lost.sum()} of {n} samples are all zeros in every view ({_rows(lost)}): drop them, "
-            "nothing is known about them."
-        )
-
-
-def standardize(chunks: Sequence[Sequence[Content]]) -> list[tuple[np.ndarray, ...]]:
+def standardize(chunks: Sequence[Sequence[Inspected]]) -> list[tuple[np.ndarray, ...]]:
     """Size, mean and spread of every feature of every view, from what is known of the chunks.
 
     Examples
     --------
     >>> X = np.array([[1.0, 5.0], [3.0, 5.0], [4.0, 5.0]])
-    >>> [(size, mean, spread)] = standardize([inspect([X[:1]], 0), inspect([X[1:]], 1)])
+    >>> [(size, mean, spread)] = standardize([inspect([X[:1]]), inspect([X[1:]])])
     >>> np.allclose(size * mean, X.mean(axis=0)), np.allclose(size * spread, X.std(axis=0))
     (True, True)
     """
@@ -199,17 +212,16 @@ def standardize(chunks: Sequence[Sequence[Content]]) -> list[tuple[np.ndarray, .
         size[size == 0] = 1
         count, mean, squares = 0, 0.0 * size, 0.0 * size
         for part in parts:  # sums of squares about two means make one about the common mean
-            gap, total = part.mean / size - mean, count + part.length
-            squares += part.squares * (part.size / size) ** 2 + gap**2 * count * part.length / total
-            mean += gap * part.length / total
+            length = len(part.content.bad)
+            gap, total = part.mean / size - mean, count + length
+            squares += part.squares * (part.size / size) ** 2 + gap**2 * count * length / total
+            mean += gap * length / total
             count = total
-        spread = np.sqrt(squares / count)
-        noise = 10 * np.finfo(float).eps  # a constant feature has a spread of rounding errors
-        found.append((size, mean, np.where(spread > noise, spread, 0)))
+        found.append((size, mean, np.sqrt(squares / count)))
     return found
 
 
-def dask_chunks(client: Any, views: Sequence[Any], size: int) -> tuple[list[Any], list[Any]]:
+def dask_chunks(client: Any, views: Sequence[Any], size: int) -> tuple[list[Any], list[Span]]:
     """Chunks of dask arrays as futures of lists of arrays, and their first and last rows.
 
     The rows are cut as those of the first dask array are, and at ``size`` where its chunks are

@@ -13,9 +13,6 @@ from polyspan.inputs.optional import require
 SUFFIXES = (".npy", ".parquet", ".zarr")
 
 
-# ---- where rows come from ----------------------------------------------------------------------
-
-
 class Parquet:
     """Rows of a Parquet file of number columns; the row groups last used stay in memory.
 

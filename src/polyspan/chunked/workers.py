@@ -17,9 +17,6 @@ from polyspan.chunked.sources import is_dask
 BLOCK = 32  # columns that are solved for together
 
 
-# ---- who works ---------------------------------------------------------------------------------
-
-
 class Threads:
     """Work on chunks in this process, in ``n_jobs`` threads; 1 is a plain loop.
 
@@ -32,6 +29,8 @@ class Threads:
     ...     workers.collect(workers.map(pow, [1, 2, 3], [2, 2, 2]))
     [1, 4, 9]
     """
+
+    remote = False  # whether chunks are elsewhere
 
     def __init__(self, n_jobs: int | None = None) -> None:
         if n_jobs is None:
@@ -78,6 +77,8 @@ class Cluster:
     Whatever `map` and `submit` return stays on the workers; when one of them is lost, Dask repeats
     the calls that led to what it held.
     """
+
+    remote = True
 
     def __init__(self, client: Any) -> None:
         self.client = client

@@ -453,7 +453,7 @@ def _build(method: str | None, params: dict[str, Any], seed: int, missing: str) 
         if name not in known:
             others = [one for one in known if one not in OWN_OPTIONS]
             raise ValueError(_unknown(f"parameter of {cls.__name__}", name, others))
-    if missing == "keep" and not getattr(cls, "_missing_views", False):
+    if missing == "keep" and not cls.takes_missing_views:
         raise ValueError(
             f"--missing keep: {cls.__name__} needs every view of every sample; {_keepers()}"
         )
@@ -469,11 +469,11 @@ def _check_data(data: MatchedViews, model: Any, clusters: int | None) -> None:
         if model is None:
             check_views(views)
         else:
-            model.set_params(n_clusters=1 if clusters is None else clusters)._check(views)
+            model.set_params(n_clusters=1 if clusters is None else clusters).check(views)
 
 
 def _keepers() -> str:
-    found = [name for name, cls in METHODS.items() if getattr(cls, "_missing_views", False)]
+    found = [name for name, cls in METHODS.items() if cls.takes_missing_views]
     if not found:
         return "no method of this version does without; say --missing drop"
     return f"{', '.join(found)} can do without; or say --missing drop"

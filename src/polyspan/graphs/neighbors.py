@@ -16,8 +16,6 @@ import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.neighbors import NearestNeighbors
 
-from polyspan.chunked.chunks import load
-from polyspan.chunked.workers import Cluster, Threads
 from polyspan.solvers.arrays import Array
 
 EXACT_BELOW = 20_000  # samples up to which every pair is compared
@@ -36,7 +34,7 @@ class Found(NamedTuple):
 
 
 def neighbors(
-    workers: Threads | Cluster,
+    workers: Any,
     chunks: Sequence[Any],
     spans: Sequence[tuple[int, int]],
     view: int,
@@ -48,7 +46,7 @@ def neighbors(
 
     Parameters
     ----------
-    workers : Threads or Cluster
+    workers : polyspan.chunked.workers.Threads or Cluster
         Who does it.
     chunks, spans : list
         Chunks of all views, and their first and last rows.
@@ -71,6 +69,7 @@ def neighbors(
     Examples
     --------
     >>> X = np.array([[0.0], [1.0], [3.0], [7.0]])
+    >>> from polyspan.chunked.workers import Threads
     >>> with Threads(1) as workers:
     ...     found, _ = neighbors(workers, [[X[:2]], [X[2:]]], [(0, 2), (2, 4)], 0, 1, X)
     >>> np.concatenate([part.ids for part in found]).ravel()
@@ -87,7 +86,7 @@ def neighbors(
     cells = workers.map(_assign, chunks, centres=workers.share(centres), **fixed)
     edges = [round(i) for i in np.linspace(0, len(centres), min(32, len(centres)) + 1)]
     groups = list(pairwise(edges))
-    if isinstance(workers, Cluster):  # only members of cells travel
+    if workers.remote:  # only members of cells travel
         parts = [
             workers.map(_members, chunks, cells, firsts, view=view, group=group) for group in groups
         ]
@@ -106,7 +105,7 @@ def cell_centres(sample: Array, n_cells: int, random_state: int) -> np.ndarray:
 
 
 def _whole(chunks: Sequence[Any], view: int) -> Array:
-    return _stack([load(chunk)[view] for chunk in chunks])
+    return _stack([chunk[view] for chunk in chunks])
 
 
 def _stack(parts: Sequence[Array]) -> Array:
@@ -114,7 +113,7 @@ def _stack(parts: Sequence[Array]) -> Array:
 
 
 def _exact(chunk: Any, start: int, whole: Array, view: int, k: int) -> Found:
-    X = load(chunk)[view]
+    X = chunk[view]
     return _nearest(X, np.arange(start, start + X.shape[0]), whole, np.arange(whole.shape[0]), k)
 
 
@@ -138,7 +137,7 @@ def _nearest(X: Array, own: np.ndarray, base: Array, ids: np.ndarray, k: int) ->
 def _assign(chunk: Any, view: int, centres: np.ndarray, probes: int) -> np.ndarray:
     """Return the nearest cells of the samples of a chunk, nearest first."""
     model = NearestNeighbors(n_neighbors=probes, algorithm="brute").fit(centres)
-    return model.kneighbors(load(chunk)[view], return_distance=False).astype(np.int32)
+    return model.kneighbors(chunk[view], return_distance=False).astype(np.int32)
 
 
 class _Members(NamedTuple):
@@ -155,7 +154,7 @@ class _Members(NamedTuple):
 def _members(
     chunk: Any, cells: np.ndarray, first: int, view: int, group: tuple[int, int]
 ) -> _Members:
-    X = load(chunk)[view]
+    X = chunk[view]
     inside = (cells >= group[0]) & (cells < group[1])
     base = np.flatnonzero(inside[:, 0])
     rows, probes = np.nonzero(inside)
@@ -220,7 +219,7 @@ def _merge(span: tuple[int, int], results: Sequence[tuple[np.ndarray, Found]], k
 
 
 def recall(
-    workers: Threads | Cluster,
+    workers: Any,
     chunks: Sequence[Any],
     spans: Sequence[tuple[int, int]],
     view: int,
@@ -234,6 +233,7 @@ def recall(
     --------
     >>> X = np.array([[0.0], [1.0], [3.0], [7.0]])
     >>> wrong = Found(np.array([[1], [0], [0], [0]]), np.ones((4, 1)))
+    >>> from polyspan.chunked.workers import Threads
     >>> with Threads(1) as workers:
     ...     recall(workers, [[X]], [(0, 4)], 0, 1, [wrong], np.arange(4))
     0.5
@@ -251,13 +251,13 @@ def recall(
 
 
 def _take(chunk: Any, rows: np.ndarray, first: int, view: int) -> Array:
-    return load(chunk)[view][rows - first]
+    return chunk[view][rows - first]
 
 
 def _from_chunk(
     chunk: Any, first: int, view: int, k: int, queries: Array, own: np.ndarray
 ) -> Found:
-    X = load(chunk)[view]
+    X = chunk[view]
     return _nearest(queries, own, X, np.arange(first, first + X.shape[0]), k)
 
 

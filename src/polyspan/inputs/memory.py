@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 def check_memory(
-    owner: str, n: int, itemsize: int, n_square: float, free: int | None, n_linear: float = 0.0
+    owner: str, n: int, itemsize: int, n_square: float, n_linear: float, free: int | None
 ) -> None:
     """Refuse work whose matrices do not fit, before any of them is made.
 
@@ -14,7 +14,7 @@ def check_memory(
 
     Examples
     --------
-    >>> check_memory("GRMSC", 10_000_000, 8, 10, free=2**33)
+    >>> check_memory("GRMSC", 10_000_000, 8, 10, 0, free=2**33)
     Traceback (most recent call last):
     ...
     MemoryError: GRMSC on 10000000 samples needs about 7450581 GiB for its n x n matrices, but ...

@@ -14,6 +14,7 @@ def missing_rows(view: Any) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> missing_rows(np.array([[1.0, 2.0], [np.nan, np.nan]]))
     array([False,  True])
     """
@@ -29,6 +30,7 @@ def present_rows(view: Any, gone: Any) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> present_rows(np.eye(3), np.array([False, True, False]))
     array([[1., 0., 0.],
            [0., 0., 1.]])
@@ -39,8 +41,8 @@ def present_rows(view: Any, gone: Any) -> Any:
     return xp.take(view, xp.nonzero(~gone)[0], axis=0)
 
 
-def split_missing(Xs: Sequence[Array]) -> tuple[list[Array], list[Array | None]]:
-    """Views with zeros for rows of NaN, and which samples have them (None: all).
+def filled(X: Array) -> Array:
+    """A view with zeros for rows of NaN.
 
     A zero column of X_k takes no part in ``X_k Z``: a sample that lacks view k describes nobody
     there.
@@ -48,24 +50,18 @@ def split_missing(Xs: Sequence[Array]) -> tuple[list[Array], list[Array | None]]
     Examples
     --------
     >>> import numpy as np
-    >>> split_missing([np.array([[1.0, 2.0], [np.nan, np.nan]])])
-    ([array([[1., 2.],
-           [0., 0.]])], [array([ True, False])])
+    >>> filled(np.array([[1.0, 2.0], [np.nan, np.nan]]))
+    array([[1., 2.],
+           [0., 0.]])
     """
-    filled, present = [], []
-    for X in Xs:
-        gone = missing_rows(X)
-        if gone is not None:
-            xp = array_namespace(X)
-            X = xp.where(gone[:, None], xp.zeros_like(X), X)
-        filled.append(X)
-        present.append(None if gone is None else ~gone)
-    return filled, present
+    gone = missing_rows(X)
+    if gone is None:
+        return X
+    xp = array_namespace(X)
+    return xp.where(gone[:, None], xp.zeros_like(X), X)
 
 
-def error_weights(
-    lam1: float, weights: Sequence[float], present: Sequence[Array | None], Xs: Sequence[Array]
-) -> list[Any]:
+def error_weights(lam1: float, weights: Sequence[float], Xs: Sequence[Array]) -> list[Any]:
     """Weights of the errors of every view: ``lam1 w_k``, and 0 for samples that lack the view.
 
     The step of E then takes over all of ``X_k - X_k Z`` there, so that nothing is asked of Z.
@@ -73,10 +69,11 @@ def error_weights(
     Examples
     --------
     >>> import numpy as np
-    >>> error_weights(10.0, [1.0, 2.0], [None, np.array([True, False])], [np.ones((2, 1))] * 2)
+    >>> error_weights(10.0, [1.0, 2.0], [np.ones((2, 1)), np.array([[1.0], [np.nan]])])
     [10.0, array([20.,  0.])]
     """
-    return [
-        float(lam1 * w) if there is None else float(lam1 * w) * astype(there, X.dtype)
-        for w, there, X in zip(weights, present, Xs, strict=True)
-    ]
+    found: list[Any] = []
+    for X, w in zip(Xs, weights, strict=True):
+        gone, lam = missing_rows(X), float(lam1 * w)
+        found.append(lam if gone is None else lam * astype(~gone, X.dtype))
+    return found

@@ -1,16 +1,22 @@
-"""Checks of constructor parameters: one sentence that names the parameter and what to do.
+"""Parameters of estimators: their defaults and checks, and one sentence when one is wrong.
 
-A method lists its parameters in a plain dictionary, ``name -> check``; a check returns what is
-allowed, in words, when the value is wrong, and ``None`` when it is right.
+A method declares a parameter as a field: ``lam: float = param(positive, default=0.5)``. A check
+returns what is allowed, in words, when the value is wrong, and ``None`` when it is right.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import field
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
 Check = Callable[[Any], str | None]
+
+
+def param(check: Check, *, default: Any, kw_only: bool = True) -> Any:
+    """Declare a parameter of an estimator: the check of its value, and its default."""
+    return field(default=default, kw_only=kw_only, metadata={"check": check})
 
 
 def one_of(*options: Any) -> Check:
@@ -63,6 +69,31 @@ def integer(low: int, *, none: str | None = None) -> Check:
     return check
 
 
+positive = real(0, open_low=True)
+
+
+class Neighbors:
+    """Check of a number of neighbours: a whole number, or None for ``min(usual, n - 1)``."""
+
+    def __init__(self, usual: int) -> None:
+        self.usual = usual
+        self._check = integer(1, none=f"min({usual}, n - 1)")
+
+    def __call__(self, value: Any) -> str | None:
+        """Check a value."""
+        return self._check(value)
+
+    def count(self, given: int | None, n: int) -> int:
+        """Return the number that was given, or what None means for n samples.
+
+        Examples
+        --------
+        >>> Neighbors(30).count(None, 20), Neighbors(30).count(5, 20)
+        (19, 5)
+        """
+        return min(self.usual, n - 1) if given is None else given
+
+
 def flag(value: Any) -> str | None:
     """Check that a value is True or False."""
     return None if isinstance(value, bool | np.bool_) else "True or False"
@@ -75,7 +106,7 @@ def clusterer(value: Any) -> str | None:
     return None if value is None or usable else "a clusterer such as LRR(n_clusters=3), or None"
 
 
-def view_weights(value: Any) -> str | None:
+def weights_per_view(value: Any) -> str | None:
     """Check that a value is None or a list of weights of views, one of them positive."""
     words = "None, or a list with a finite number >= 0 for every view, not all of them 0"
     if value is None:
@@ -107,7 +138,7 @@ def seed(value: Any) -> str | None:
     return "None, a whole number from 0 to 2**32 - 1, or a numpy RandomState"
 
 
-def device_name(value: Any) -> str | None:
+def device_or_none(value: Any) -> str | None:
     """Check that a value is the name of a device, or None."""
     return None if value is None or isinstance(value, str) else "None or a name such as 'cuda'"
 

@@ -36,6 +36,7 @@ def scale_views(
 
     Examples
     --------
+    >>> from polyspan.inputs.views import check_views
     >>> scale_views(check_views(np.array([[3.0, 4.0], [0.0, 1e300]])), "unit")[0]
     array([[0.6, 0.8],
            [0. , 1. ]])
@@ -48,8 +49,8 @@ def scale_views(
             continue
         if scale == "standard+unit":
             view = _dense(view, name)
-            view = _standard(view, _moments(view) if moments is None else moments[k])
-        scaled.append(_unit(view))
+            view = standard(view, moments_of(view) if moments is None else moments[k])
+        scaled.append(unit(view))
     return scaled
 
 
@@ -61,6 +62,7 @@ def numpy_views(views: Views, scale: str | None) -> list[Any]:
 
     Examples
     --------
+    >>> from polyspan.inputs.views import check_views
     >>> X = sp.csr_array(np.eye(2))
     >>> X.indices = X.indices.astype(np.int64)
     >>> numpy_views(check_views(X), "unit")[0].indices.dtype
@@ -68,13 +70,17 @@ def numpy_views(views: Views, scale: str | None) -> list[Any]:
     """
     found = []
     for view in scale_views(views, scale):
-        if not sp.issparse(view):
-            view = np.ascontiguousarray(to_numpy(view))
-        elif max(view.nnz, view.shape[1]) < 2**31:
-            short = view.indices.astype(np.int32), view.indptr.astype(np.int32)
-            view = sp.csr_array((view.data, *short), shape=view.shape)
-        found.append(view)
+        dense = None if sp.issparse(view) else np.ascontiguousarray(to_numpy(view))
+        found.append(short_indices(view) if dense is None else dense)
     return found
+
+
+def short_indices(view: Any) -> Any:
+    """Return a csr_array with indices of 32 bits, which k-means wants, where these suffice."""
+    if max(view.nnz, view.shape[1]) >= 2**31:
+        return view
+    short = view.indices.astype(np.int32), view.indptr.astype(np.int32)
+    return sp.csr_array((view.data, *short), shape=view.shape)
 
 
 def feature_moments(views: Views) -> list[Moments]:
@@ -82,24 +88,25 @@ def feature_moments(views: Views) -> list[Moments]:
 
     Examples
     --------
+    >>> from polyspan.inputs.views import check_views
     >>> seen = check_views(np.array([[0.0, 1.0], [4.0, 3.0]]))
     >>> scale_views(check_views(np.array([[4.0, 4.0], [0.0, 2.0]])), "standard+unit",
     ...             feature_moments(seen))[0]
     array([[ 0.4472136 ,  0.89442719],
            [-1.        ,  0.        ]])
     """
-    return [_moments(_dense(view, name)) for view, name in zip(*views, strict=True)]
+    return [moments_of(_dense(view, name)) for view, name in zip(*views, strict=True)]
 
 
 def _dense(view: Any, name: str) -> Any:
     """Return a view as a dense array."""
     if sp.issparse(view):
-        _check_dense(view, name)
+        check_dense(view, name)
         return view.toarray()
     return view
 
 
-def _check_dense(view: Any, name: str) -> None:
+def check_dense(view: Any, name: str) -> None:
     """Refuse to make a sparse view dense that does not fit, with the copies that scaling makes."""
     need, free = 4 * view.shape[0] * view.shape[1] * view.dtype.itemsize, available_memory()
     if free is not None and need > free:
@@ -114,6 +121,7 @@ def check_products(views: Views) -> None:
 
     Examples
     --------
+    >>> from polyspan.inputs.views import check_views
     >>> check_products(check_views(np.array([[3.0, 4.0], [0.0, 1e20]])))
     Traceback (most recent call last):
     ...
@@ -147,7 +155,7 @@ def _check_size(view: Any, name: str) -> None:
         )
 
 
-def _unit(view: Any) -> Any:
+def unit(view: Any) -> Any:
     """Divide rows by their length; by their largest entry first, so that nothing overflows."""
     if sp.issparse(view):
         rows = np.repeat(np.arange(view.shape[0]), np.diff(view.indptr))
@@ -163,7 +171,7 @@ def _unit(view: Any) -> Any:
     return view / xp.where(length > 0, length, xp.ones_like(length))
 
 
-def _moments(view: Any) -> Moments:
+def moments_of(view: Any) -> Moments:
     """Largest size of every column, and mean and spread of the column divided by it."""
     xp = array_namespace(view)
     view = present_rows(view, missing_rows(view))
@@ -174,7 +182,7 @@ def _moments(view: Any) -> Moments:
     return size, mean, xp.std(view - mean, axis=0, keepdims=True)
 
 
-def _standard(view: Any, moments: Moments) -> Any:
+def standard(view: Any, moments: Moments) -> Any:
     """Give columns mean 0 and variance 1; constant columns become 0."""
     xp = array_namespace(view)
     size, mean, spread = moments

@@ -13,8 +13,7 @@ from array_api_compat import array_namespace, device, is_array_api_obj, is_numpy
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from polyspan.inputs.missing import present_rows
-from polyspan.solvers.arrays import to_numpy
+from polyspan.inputs.content import check_content, look
 
 
 class Views(NamedTuple):
@@ -40,7 +39,12 @@ class Views(NamedTuple):
 
 
 def check_views(
-    X: Any, views: Sequence[Any] | None = None, estimator: Any = None, *, new: bool = False
+    X: Any,
+    views: Sequence[Any] | None = None,
+    estimator: Any = None,
+    *,
+    missing: bool = False,
+    new: bool = False,
 ) -> Views:
     """Check several views of the same samples and bring them to one form.
 
@@ -52,8 +56,9 @@ def check_views(
         Which columns of a single 2-D ``X`` form which view.
     estimator : estimator, optional
         Gets ``n_features_in_`` (and ``feature_names_in_`` for one DataFrame), as scikit-learn
-        wants it. When its class has ``_missing_views``, rows of NaN are let through: samples that
-        lack the view.
+        wants it.
+    missing : bool, default=False
+        Let rows of NaN through: samples that lack the view.
     new : bool, default=False
         Samples for a fitted ``estimator``: it is not changed, and one sample is enough.
 
@@ -93,7 +98,7 @@ def check_views(
         arrays = [whole] if views is None else _cut(whole, views)
         names = [str(k) for k in range(len(arrays))]
     arrays = _one_dtype(arrays, names)
-    _check_content(arrays, names, getattr(estimator, "_missing_views", False), new)
+    check_content([look(view) for view in arrays], names, missing=missing, new=new)
     return Views(arrays, names)
 
 
@@ -238,89 +243,6 @@ def _one_dtype(arrays: list[Any], names: list[str]) -> list[Any]:
     return [view.astype(np.float32 if single else np.float64, copy=False) for view in arrays]
 
 
-def _check_content(arrays: list[Any], names: list[str], missing: bool, new: bool) -> None:
-    """Refuse what no method can use: NaN, inf, constant views, samples that are zero throughout."""
-    zero, absent = [], []
-    for view, name in zip(arrays, names, strict=True):
-        gone = _check_finite(view, name, missing, new)
-        xp = array_namespace(view.data if sp.issparse(view) else view)
-        if view.shape[0] < 2 and not new:
-            raise ValueError(f"view {name} has 1 sample; clustering needs at least 2.")
-        if sp.issparse(view):
-            constant = _equal_rows(view)
-            zero.append(np.diff(view.indptr) == 0)
-        else:
-            there = present_rows(view, gone)
-            constant = bool(xp.all(there == there[:1, :]))
-            zero.append(to_numpy(xp.all(view == 0, axis=1)))
-        absent.append(np.zeros(view.shape[0], bool) if gone is None else to_numpy(gone))
-        if constant and not new:
-            raise ValueError(
-                f"view {name} is constant (all {view.shape[0] - absent[-1].sum()} samples are "
-                "equal), so it tells nothing about clusters: leave it out."
-            )
-    nowhere = np.logical_and.reduce(absent)
-    if nowhere.any():
-        raise ValueError(
-            f"{nowhere.sum()} of {len(nowhere)} samples are NaN in every view ({_rows(nowhere)}): "
-            "drop them, nothing is known about them."
-        )
-    lost = np.logical_and.reduce([a | b for a, b in zip(zero, absent, strict=True)])
-    # One view alone only warns, as scikit-learn's common checks want it.
-    if len(arrays) > 1 and lost.any():
-        what = "all zeros or NaN" if np.any(absent) else "all zeros"
-        raise ValueError(
-            f"{lost.sum()} of {len(lost)} samples are {what} in every view ({_rows(lost)}): "
-            "drop them, nothing is known about them."
-        )
-    told = [
-        f"{rows.sum()} in view {name}, {_rows(rows)}"
-        for rows, name in zip(zero, names, strict=True)
-        if rows.any()
-    ]
-    if told:
-        warnings.warn(
-            f"Some of the {len(lost)} samples are all zeros ({'; '.join(told)}): there the view "
-            "says nothing about them.",
-            UserWarning,
-            stacklevel=5,  # check_views, _check and fit lie between
-        )
-
-
-def _check_finite(view: Any, name: str, missing: bool, new: bool) -> Any:
-    """Refuse NaN and inf; where samples may lack views return which rows are NaN, or None."""
-    values = view.data if sp.issparse(view) else view
-    xp = array_namespace(values)
-    bad = ~xp.isfinite(values)
-    if not bool(xp.any(bad)):
-        return None
-    what = "NaN" if bool(xp.any(xp.isnan(values))) else "inf (infinite values)"
-    if sp.issparse(view):
-        lines = np.isin(np.arange(view.shape[0]), sp.coo_array(view).row[bad])
-    else:
-        lines = to_numpy(xp.any(bad, axis=1))
-    where = f"({lines.sum()} of {len(lines)} samples: {_rows(lines)})"
-    if not missing:
-        raise ValueError(
-            f"view {name} contains {what}: drop or impute these values {where} before clustering."
-        )
-    if sp.issparse(view):
-        raise ValueError(
-            f"view {name} contains {what}: drop or impute these values {where}; to mark samples "
-            "that lack this view by rows of NaN, give it as a dense array."
-        )
-    gone = xp.all(xp.isnan(view), axis=1)
-    partly = to_numpy(xp.any(bad, axis=1) & ~gone)
-    if partly.any():
-        raise ValueError(
-            f"view {name} contains {what} in part of a sample ({_rows(partly)}): drop or impute "
-            "these values; only a sample that lacks the view may be NaN, and then all its row."
-        )
-    if bool(xp.all(gone)) and not new:
-        raise ValueError(f"view {name} contains NaN in every sample: leave it out.")
-    return gone
-
-
 def weighted_views(owner: str, views: Views, weights: Any, new: bool = False) -> Views:
     """Leave out the views of weight 0, after checking that there is a weight for each.
 
@@ -342,21 +264,5 @@ def weighted_views(owner: str, views: Views, weights: Any, new: bool = False) ->
     left = Views([views.arrays[k] for k in used], [views.names[k] for k in used])
     with warnings.catch_warnings():  # they came when all views were checked
         warnings.simplefilter("ignore")
-        _check_content(left.arrays, left.names, True, new)
+        check_content([look(view) for view in left.arrays], left.names, missing=True, new=new)
     return left
-
-
-def _equal_rows(view: Any) -> bool:
-    """Whether all rows of a canonical csr_array are equal."""
-    n, stored = view.shape[0], np.diff(view.indptr)
-    if np.any(stored != stored[0]):
-        return False
-    parts = (view.indices.reshape(n, -1), view.data.reshape(n, -1)) if view.nnz else ()
-    return all(bool(np.all(part == part[:1])) for part in parts)
-
-
-def _rows(chosen: np.ndarray) -> str:
-    """Say which rows a boolean array chooses: the first five."""
-    found = np.flatnonzero(chosen)
-    shown = ", ".join(map(str, found[:5])) + (", ..." if found.size > 5 else "")
-    return f"row{'s'[: found.size > 1]} {shown}"

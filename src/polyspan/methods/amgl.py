@@ -16,22 +16,19 @@ for multiview clustering and semi-supervised classification", IJCAI 2016.
 """
 
 from collections.abc import Sequence
-from typing import Any, Self
 
 import numpy as np
-from sklearn.cluster import KMeans
 
-from polyspan.base import COMMON, About, MultiViewClusterer
-from polyspan.clustering.spectral import quiet_kmeans
+from polyspan.base import About, EmbeddingClusterer, Iterative
 from polyspan.graphs import proximity
-from polyspan.inputs.params import integer
-from polyspan.inputs.scaling import scale_views
+from polyspan.inputs.params import Neighbors, param
 from polyspan.inputs.views import Views
+from polyspan.solvers.arrays import Array
 from polyspan.solvers.eigen import lowest_eigenpairs
-from polyspan.solvers.loop import Run
+from polyspan.solvers.loop import Run, Solution
 
 
-class AMGL(MultiViewClusterer):
+class AMGL(Iterative, EmbeddingClusterer):
     """Auto-weighted multiple graph learning: spectral clustering of a weighted sum of graphs.
 
     Parameters
@@ -80,59 +77,30 @@ class AMGL(MultiViewClusterer):
     (60,)
     """
 
-    _about = About(
+    by_direction = False  # rows are clustered as they are
+    about = About(
         paper="Nie et al., IJCAI 2016",
         objective="min sum_v sqrt(tr(F^T L_v F)), F^T F = I",
         needs="no weights; unit samples",
         cost="O(n^3) per turn, about 10 turns",
     )
-    _checks = {name: check for name, check in COMMON.items() if name not in ("affinity", "n_kept")}
-    _checks |= {"n_neighbors": integer(1, none="min(5, n - 1)")}
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_neighbors: int | None = None,
-        scale: str | None = "unit",
-        max_iter: int = 100,
-        tol: float = 1e-8,
-        n_init: int = 20,
-        views: Sequence[Any] | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_neighbors = n_neighbors
-        self.scale = scale
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.views = views
-        self.random_state = random_state
-        self.verbose = verbose
+    n_neighbors: int | None = param(Neighbors(5), default=None)
+    tol: float = 1e-8
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Cluster the samples; ``X`` as in every method, ``y`` is ignored."""
-        views = self._check(X)
-        k = min(5, views.n_samples - 1) if self.n_neighbors is None else self.n_neighbors
-        Ws = []
-        for view in scale_views(views, self.scale):
-            S = proximity.adaptive_neighbors(proximity.squared_distances(view, ties=True), k)
+    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+        """Return the embedding F, and weights and weighted graph beside it."""
+        k, run, Ws = self._neighbors(views.n_samples), self._run(), []
+        for X in Xs:
+            S = proximity.adaptive_neighbors(proximity.squared_distances(X, ties=True), k)
             Ws.append((S + S.T) / 2)
-        run = self._run()
-        self.embedding_, alpha = solve_amgl(Ws, self.n_clusters, run=run)
-        self.n_iter_ = run.n_iter
-        self.weights_ = alpha
-        self.affinity_matrix_ = np.tensordot(alpha / np.sum(alpha), Ws, axes=1)
-        with quiet_kmeans():
-            self.labels_ = KMeans(
-                self.n_clusters, n_init=self.n_init, random_state=self.random_state
-            ).fit_predict(self.embedding_)
-        return self
+        F, alpha = solve_amgl(Ws, self.n_clusters, run=run)
+        W = np.tensordot(alpha / np.sum(alpha), Ws, axes=1)
+        return run.solution(F, weights_=alpha, affinity_matrix_=W)
 
-    def _n_square(self, views: Views) -> float:
-        return 8 + 3 * len(views.arrays)
+    def footprint(self, views: Views) -> tuple[float, float]:
+        """Count n x n matrices: three of every view."""
+        return 8.0 + 3 * len(views.arrays), 0.0
 
 
 def solve_amgl(

@@ -6,36 +6,31 @@ scikit-learn; they are here because no comparison is fair without them.
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.cluster import SpectralClustering
 from sklearn.neighbors import kneighbors_graph
 
-from polyspan.base import COMMON, About, MultiViewClusterer
+from polyspan.base import About, GraphClusterer, ScaledClusterer
 from polyspan.clustering.spectral import kmeans, quiet_kmeans
-from polyspan.inputs.params import Check, integer
-from polyspan.inputs.scaling import scale_views
+from polyspan.inputs.params import Neighbors, param
+from polyspan.inputs.scaling import short_indices
 from polyspan.inputs.views import Views
-from polyspan.solvers.arrays import to_numpy
+from polyspan.solvers.arrays import Array, to_numpy
+from polyspan.solvers.loop import Solution
 
-_SHARED = {name: COMMON[name] for name in ("n_clusters", "scale", "n_init", "random_state")}
 
-
-def concatenate(views: Views, scale: str | None) -> Any:
-    """Put the scaled views side by side; sparse when any of them is."""
-    parts = [x if sp.issparse(x) else to_numpy(x) for x in scale_views(views, scale)]
+def side_by_side(Xs: Sequence[Array]) -> Any:
+    """Put scaled views side by side, in NumPy; sparse when any of them is."""
+    parts = [X if sp.issparse(X) else to_numpy(X) for X in Xs]
     if not any(map(sp.issparse, parts)):
         return np.hstack(parts)
-    whole = sp.hstack(parts, format="csr")
-    if max(whole.nnz, whole.shape[1]) < 2**31:  # k-means takes only short indices
-        short = whole.indices.astype(np.int32), whole.indptr.astype(np.int32)
-        whole = sp.csr_array((whole.data, *short), shape=whole.shape)
-    return whole
+    return short_indices(sp.hstack(parts, format="csr"))
 
 
-class ConcatKMeans(MultiViewClusterer):
+class ConcatKMeans(ScaledClusterer):
     """k-means on the scaled, concatenated views.
 
     Parameters
@@ -67,42 +62,28 @@ class ConcatKMeans(MultiViewClusterer):
     (60,)
     """
 
-    _about = About(
+    about = About(
         paper="baseline",
         objective="min sum_i |x_i - mu_i|^2, mu_i the centre nearest to x_i",
         needs="scale",
         cost="O(n d c) per turn",
     )
-    _checks: ClassVar[dict[str, Check]] = _SHARED
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        scale: str | None = "unit",
-        n_init: int = 20,
-        views: Sequence[Any] | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.scale = scale
-        self.n_init = n_init
-        self.views = views
-        self.random_state = random_state
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Cluster the samples; ``X`` as in every method, ``y`` is ignored."""
-        views = self._check(X)
-        whole = concatenate(views, self.scale)
+    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+        """Return the labels."""
+        whole = side_by_side(Xs)
         model = kmeans(whole, self.n_clusters, n_init=self.n_init, random_state=self.random_state)
-        self.labels_, self.n_iter_ = model.labels_, model.n_iter_
-        return self
+        return Solution(model.labels_, model.n_iter_)
 
-    def _n_square(self, views: Views) -> float:
-        return 0.0
+    def _shareable(self) -> bool:
+        return False  # k-means is random
+
+    def footprint(self, views: Views) -> tuple[float, float]:
+        """Count nothing: what is held is of the size of the features."""
+        return 0.0, 0.0
 
 
-class ConcatSpectral(MultiViewClusterer):
+class ConcatSpectral(GraphClusterer):
     """Spectral clustering of the k-NN graph of the scaled, concatenated views.
 
     Parameters
@@ -131,43 +112,25 @@ class ConcatSpectral(MultiViewClusterer):
     (60,)
     """
 
-    _about = About(
+    about = About(
         paper="baseline",
         objective="normalised cut of the k-NN graph of all features side by side",
         needs="n_neighbors",
         cost="O(n^2 d) once, sparse eigenvectors",
     )
-    _checks: ClassVar[dict[str, Check]] = _SHARED | {
-        "n_neighbors": integer(1, none="min(10, n - 1)")
-    }
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_neighbors: int | None = None,
-        scale: str | None = "unit",
-        n_init: int = 20,
-        views: Sequence[Any] | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_neighbors = n_neighbors
-        self.scale = scale
-        self.n_init = n_init
-        self.views = views
-        self.random_state = random_state
+    n_neighbors: int | None = param(Neighbors(10), default=None)
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Cluster the samples; ``X`` as in every method, ``y`` is ignored."""
-        views = self._check(X)
-        n = views.n_samples
-        k = min(10, n - 1) if self.n_neighbors is None else self.n_neighbors
-        near = kneighbors_graph(concatenate(views, self.scale), k, include_self=True)
-        self.affinity_matrix_ = (near + near.T) / 2
+    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+        """Return the k-NN graph."""
+        k = self._neighbors(views.n_samples)
+        near = kneighbors_graph(side_by_side(Xs), k, include_self=True)
+        return Solution((near + near.T) / 2)
+
+    def _cluster(self, found: Solution, views: Views, Xs: list[Array]) -> dict[str, Any]:
+        n, fitted = views.n_samples, {"affinity_matrix_": found.Z}
         if self.n_clusters == n:  # ARPACK wants fewer vectors than samples
-            self.labels_ = np.arange(n)
-            return self
+            return fitted | {"labels_": np.arange(n)}
         model = SpectralClustering(
             self.n_clusters,
             affinity="precomputed",
@@ -176,8 +139,8 @@ class ConcatSpectral(MultiViewClusterer):
         )
         with quiet_kmeans(), warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Graph is not fully connected")
-            self.labels_ = model.fit(self.affinity_matrix_).labels_
-        return self
+            return fitted | {"labels_": model.fit(found.Z).labels_}
 
-    def _n_square(self, views: Views) -> float:
-        return 0.0
+    def footprint(self, views: Views) -> tuple[float, float]:
+        """Count nothing: the graph is sparse."""
+        return 0.0, 0.0

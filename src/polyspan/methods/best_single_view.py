@@ -1,7 +1,6 @@
 """A single-view method on every view, and the choice of one of them."""
 
-from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,9 +10,11 @@ from sklearn.metrics import normalized_mutual_info_score
 
 from polyspan.base import About, MultiViewClusterer
 from polyspan.clustering.spectral import spectral_clustering
-from polyspan.inputs.params import Check, clusterer, flag, integer, seed
+from polyspan.inputs.params import clusterer, flag, integer, param
 from polyspan.inputs.views import Views
 from polyspan.methods.lrr import LRR
+from polyspan.solvers.arrays import Array
+from polyspan.solvers.loop import Solution
 
 
 class BestSingleView(MultiViewClusterer):
@@ -62,33 +63,18 @@ class BestSingleView(MultiViewClusterer):
     (True, 'agreement')
     """
 
-    _about = About(
+    about = About(
         paper="LRR_BSV of many papers",
         objective="that of its estimator, view by view",
         needs="a single-view estimator; oracle=True needs the labels",
         cost="its estimator's, m times",
     )
-    _checks: ClassVar[dict[str, Check]] = {
-        "estimator": clusterer,
-        "n_clusters": integer(1, none="that of the estimator"),
-        "oracle": flag,
-        "random_state": seed,
-    }
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        n_clusters: int | None = None,
-        oracle: bool = False,
-        views: Sequence[Any] | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.n_clusters = n_clusters  # type: ignore[assignment]
-        self.oracle = oracle
-        self.views = views
-        self.random_state = random_state
+    estimator: Any = param(clusterer, default=None, kw_only=False)
+    n_clusters: int | None = param(  # type: ignore[assignment]
+        integer(1, none="that of the estimator"), default=None
+    )
+    oracle: bool = param(flag, default=False)
 
     def _inner(self) -> Any:
         """A fresh copy of the method, with what was asked for here."""
@@ -100,9 +86,8 @@ class BestSingleView(MultiViewClusterer):
         """Whether the method is one of polyspan's: those take checked views and name them."""
         return self.estimator is None or isinstance(self.estimator, MultiViewClusterer)
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def _solution(self, views: Views, Xs: list[Array], y: Any = None) -> Solution:
         """Fit every view; ``y``, the true labels, is used only when ``oracle=True``."""
-        views = self._check(X)
         if self.oracle and y is None:
             raise ValueError(
                 "BestSingleView: oracle=True chooses the view by the true labels: give them as y, "
@@ -110,27 +95,32 @@ class BestSingleView(MultiViewClusterer):
             )
         if self.oracle and len(y) != views.n_samples:
             raise ValueError(f"y has {len(y)} labels for {views.n_samples} samples.")
-        self.estimators_ = [
+        models = [
             self._inner().fit(one if self._ours() else one.arrays[0]) for one in _singly(views)
         ]
-        self.chosen_by_ = "labels" if self.oracle else "agreement"
-        self.scores_ = self._agreement() if not self.oracle else [
-            float(normalized_mutual_info_score(y, model.labels_)) for model in self.estimators_
-        ]  # fmt: skip
-        self.best_view_ = int(np.argmax(self.scores_))
-        self.best_estimator_ = self.estimators_[self.best_view_]
-        self.labels_ = self.best_estimator_.labels_
-        self.n_iter_ = getattr(self.best_estimator_, "n_iter_", 1)
-        return self
+        if self.oracle:
+            scores = [float(normalized_mutual_info_score(y, model.labels_)) for model in models]
+        else:
+            scores = self._agreement(models)
+        best = int(np.argmax(scores))
+        learnt = {
+            "estimators_": models,
+            "best_estimator_": models[best],
+            "best_view_": best,
+            "chosen_by_": "labels" if self.oracle else "agreement",
+            "scores_": scores,
+        }
+        n_iter = getattr(models[best], "n_iter_", 1)
+        return Solution(models[best].labels_, n_iter, extras=learnt)
 
-    def _agreement(self) -> list[float]:
+    def _agreement(self, models: list[Any]) -> list[float]:
         """Mean agreement of every view with the other views and with all of them together."""
-        found = [model.labels_ for model in self.estimators_]
+        found = [model.labels_ for model in models]
         if len(found) == 1:
             return [1.0]
         others = list(found)
-        if all(hasattr(model, "affinity_matrix_") for model in self.estimators_):
-            affinities = [model.affinity_matrix_ for model in self.estimators_]
+        if all(hasattr(model, "affinity_matrix_") for model in models):
+            affinities = [model.affinity_matrix_ for model in models]
             mean = sum(A / (_total(A) or 1.0) for A in affinities)
             inner = self._inner()
             state = getattr(inner, "random_state", None)
@@ -140,11 +130,12 @@ class BestSingleView(MultiViewClusterer):
             for a in found
         ]
 
-    def _n_square(self, views: Views) -> float:
+    def footprint(self, views: Views) -> tuple[float, float]:
+        """Count n x n matrices: those of one fit, and Z and affinity of the others."""
         if not self._ours():
-            return 0.0
-        most = max(self._inner()._n_square(one) for one in _singly(views))
-        return most + 2.0 * (len(views.arrays) - 1) if most else 0.0  # Z and affinity are kept
+            return 0.0, 0.0
+        most = max(self._inner().footprint(one)[0] for one in _singly(views))
+        return most + 2.0 * (len(views.arrays) - 1) if most else 0.0, 0.0
 
 
 def _singly(views: Views) -> list[Views]:

@@ -21,23 +21,20 @@ Reference: A. Kumar, P. Rai, H. Daume III, "Co-regularized multi-view spectral c
 """
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
 
-import numpy as np
 from array_api_compat import array_namespace
 
-from polyspan.base import COMMON, About, MultiViewClusterer
-from polyspan.clustering.spectral import cluster_rows, unit_rows
+from polyspan.base import About, EmbeddingClusterer, Iterative
+from polyspan.clustering.spectral import unit_rows
 from polyspan.graphs.proximity import median_kernel, normalized
-from polyspan.inputs.params import Check, one_of, real
-from polyspan.inputs.scaling import scale_views
+from polyspan.inputs.params import one_of, param, positive
 from polyspan.inputs.views import Views
 from polyspan.solvers.arrays import Array
 from polyspan.solvers.eigen import lowest_eigenpairs
-from polyspan.solvers.loop import Run
+from polyspan.solvers.loop import Run, Solution
 
 
-class CoRegSpectral(MultiViewClusterer):
+class CoRegSpectral(Iterative, EmbeddingClusterer):
     """Co-regularised multi-view spectral clustering: embeddings of the views drawn together.
 
     Parameters
@@ -75,59 +72,29 @@ class CoRegSpectral(MultiViewClusterer):
     (60,)
     """
 
-    _about = About(
+    about = About(
         paper="Kumar et al., NIPS 2011",
         objective="max sum_v tr(U_v^T L_v U_v) + lam sum_{v<w} tr(U_v U_v^T U_w U_w^T)",
         needs="lam, variant",
         cost="O(m n^3) per turn, about 5 turns",
     )
-    _checks: ClassVar[dict[str, Check]] = {
-        name: check for name, check in COMMON.items() if name not in ("affinity", "n_kept")
-    } | {"variant": one_of("pairwise", "centroid"), "lam": real(0, open_low=True)}
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        variant: str = "pairwise",
-        lam: float = 0.01,
-        scale: str | None = "unit",
-        max_iter: int = 200,
-        tol: float = 1e-6,
-        n_init: int = 20,
-        views: Sequence[Any] | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.variant = variant
-        self.lam = lam
-        self.scale = scale
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.views = views
-        self.random_state = random_state
-        self.verbose = verbose
+    variant: str = param(one_of("pairwise", "centroid"), default="pairwise")
+    lam: float = param(positive, default=0.01)
+    max_iter: int = 200
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Cluster the samples; ``X`` as in every method, ``y`` is ignored."""
-        views = self._check(X)
-        Ls = [normalized(median_kernel(X)) for X in scale_views(views, self.scale)]
+    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+        """Return U*, or the U_v side by side."""
         run = self._run()
+        Ls = [normalized(median_kernel(X)) for X in Xs]
         Us = solve_coregspectral(Ls, self.n_clusters, lam=self.lam, variant=self.variant, run=run)
-        self.n_iter_ = run.n_iter
         if self.variant == "centroid":
-            self.embedding_ = Us[-1]
-        else:
-            self.embedding_ = array_namespace(*Us).concat([unit_rows(U) for U in Us], axis=1)
-        self.labels_ = cluster_rows(
-            self.embedding_, self.n_clusters, n_init=self.n_init, random_state=self.random_state
-        )
-        return self
+            return run.solution(Us[-1])
+        return run.solution(array_namespace(*Us).concat([unit_rows(U) for U in Us], axis=1))
 
-    def _n_square(self, views: Views) -> float:
-        return 8 + 2 * len(views.arrays)
+    def footprint(self, views: Views) -> tuple[float, float]:
+        """Count n x n matrices: two of every view."""
+        return 8.0 + 2 * len(views.arrays), 0.0
 
 
 def solve_coregspectral(
@@ -137,6 +104,7 @@ def solve_coregspectral(
 
     Examples
     --------
+    >>> import numpy as np
     >>> L = np.kron(np.eye(2), np.ones((3, 3))) / 3
     >>> Us = solve_coregspectral([L, L], 2, lam=0.1, variant="centroid")
     >>> all(np.allclose(U @ U.T, L) for U in Us)

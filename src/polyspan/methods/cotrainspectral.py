@@ -20,22 +20,20 @@ ICML 2011.
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
 
-import numpy as np
 from array_api_compat import array_namespace
 
-from polyspan.base import COMMON, About, MultiViewClusterer
-from polyspan.clustering.spectral import cluster_rows, unit_rows
+from polyspan.base import About, EmbeddingClusterer
+from polyspan.clustering.spectral import unit_rows
 from polyspan.graphs.proximity import median_kernel, normalized
-from polyspan.inputs.params import Check, integer
-from polyspan.inputs.scaling import scale_views
+from polyspan.inputs.params import integer, param
 from polyspan.inputs.views import Views
 from polyspan.solvers.arrays import Array
 from polyspan.solvers.eigen import lowest_eigenpairs
+from polyspan.solvers.loop import Solution
 
 
-class CoTrainSpectral(MultiViewClusterer):
+class CoTrainSpectral(EmbeddingClusterer):
     """Co-training of spectral clusterings: every view learns from the embeddings of the others.
 
     Parameters
@@ -68,51 +66,26 @@ class CoTrainSpectral(MultiViewClusterer):
     (60,)
     """
 
-    _about = About(
+    about = About(
         paper="Kumar and Daume, ICML 2011",
         objective="none: U_v is top eigenvectors of sym((sum_{w != v} U_w U_w^T) K_v), in rounds",
         needs="n_rounds, n_projected",
         cost="O(m n^3) per round, 5 rounds",
     )
-    _checks: ClassVar[dict[str, Check]] = {
-        name: COMMON[name] for name in ("n_clusters", "scale", "n_init", "random_state")
-    } | {"n_projected": integer(1, none="1.5 n_clusters"), "n_rounds": integer(1)}
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_projected: int | None = None,
-        n_rounds: int = 5,
-        scale: str | None = "unit",
-        n_init: int = 20,
-        views: Sequence[Any] | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_projected = n_projected
-        self.n_rounds = n_rounds
-        self.scale = scale
-        self.n_init = n_init
-        self.views = views
-        self.random_state = random_state
+    n_projected: int | None = param(integer(1, none="1.5 n_clusters"), default=None)
+    n_rounds: int = param(integer(1), default=5)
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Cluster the samples; ``X`` as in every method, ``y`` is ignored."""
-        views = self._check(X)
-        Ks = [median_kernel(X) for X in scale_views(views, self.scale)]
-        p = math.ceil(1.5 * self.n_clusters) if self.n_projected is None else self.n_projected
-        Us = solve_cotrainspectral(
-            Ks, self.n_clusters, min(p, views.n_samples), n_rounds=self.n_rounds
-        )
-        self.embedding_ = array_namespace(*Us).concat([unit_rows(U) for U in Us], axis=1)
-        self.labels_ = cluster_rows(
-            self.embedding_, self.n_clusters, n_init=self.n_init, random_state=self.random_state
-        )
-        return self
+    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+        """Return the U_v of the last round side by side."""
+        c, p = self.n_clusters, self.n_projected
+        p = min(math.ceil(1.5 * c) if p is None else p, views.n_samples)
+        Us = solve_cotrainspectral([median_kernel(X) for X in Xs], c, p, n_rounds=self.n_rounds)
+        return Solution(array_namespace(*Us).concat([unit_rows(U) for U in Us], axis=1))
 
-    def _n_square(self, views: Views) -> float:
-        return 8 + 3 * len(views.arrays)
+    def footprint(self, views: Views) -> tuple[float, float]:
+        """Count n x n matrices: three of every view."""
+        return 8.0 + 3 * len(views.arrays), 0.0
 
 
 def solve_cotrainspectral(
@@ -122,6 +95,7 @@ def solve_cotrainspectral(
 
     Examples
     --------
+    >>> import numpy as np
     >>> K = np.kron(np.eye(2), np.ones((3, 3)))
     >>> Us = solve_cotrainspectral([K, K], 2, 2)
     >>> all(np.allclose(U @ U.T, K / 3) for U in Us)

@@ -31,21 +31,19 @@ clustering", AAAI 2018.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
-import numpy as np
 from array_api_compat import array_namespace
 
-from polyspan.base import COMMON, About, MultiViewClusterer
-from polyspan.inputs.params import device_name, flag, real
+from polyspan.base import About, OnDevice, Penalised, RepresentationClusterer
+from polyspan.inputs.params import flag, param, positive
 from polyspan.inputs.views import Views
 from polyspan.solvers import prox
 from polyspan.solvers.arrays import Array, sum_squares, to_numpy
-from polyspan.solvers.loop import Run
+from polyspan.solvers.loop import Run, Solution
 from polyspan.solvers.reductions import factor_z_step, largest_entry, stack_views
 
 
-class CSMSC(MultiViewClusterer):
+class CSMSC(Penalised, OnDevice, RepresentationClusterer):
     """Consistent and specific multi-view subspace clustering: what views share, what each has.
 
     Parameters
@@ -91,76 +89,34 @@ class CSMSC(MultiViewClusterer):
     (60,)
     """
 
-    _about = About(
+    about = About(
         paper="Luo et al., AAAI 2018, doi:10.1609/aaai.v32i1.11617",
         objective="min sum_v |X_v - X_v (C + D_v)|_{2,1} + lam_c |C|_* + lam_d sum_v |D_v|_F^2",
         needs="lam_c, lam_d; as_released=False for the objective",
         cost="O(n^3) per turn, 100 turns",
     )
-    _solve_counts = False
-    _checks = COMMON | {
-        "lam_c": real(0, open_low=True),
-        "lam_d": real(0, open_low=True),
-        "as_released": flag,
-        "rho": real(1),
-        "mu0": real(0, open_low=True),
-        "mu_max": real(0, open_low=True),
-        "device": device_name,
-    }
+    solve_counts = False
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        lam_c: float = 0.1,
-        lam_d: float = 0.1,
-        as_released: bool = True,
-        affinity: str = "dense",
-        n_kept: int = 10,
-        scale: str | None = "unit",
-        rho: float = 1.1,
-        mu0: float = 1e-6,
-        mu_max: float = 1e6,
-        max_iter: int = 100,
-        tol: float = 1e-7,
-        n_init: int = 20,
-        views: Sequence[Any] | None = None,
-        device: str | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.lam_c = lam_c
-        self.lam_d = lam_d
-        self.as_released = as_released
-        self.affinity = affinity
-        self.n_kept = n_kept
-        self.scale = scale
-        self.rho = rho
-        self.mu0 = mu0
-        self.mu_max = mu_max
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.views = views
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
+    lam_c: float = param(positive, default=0.1)
+    lam_d: float = param(positive, default=0.1)
+    as_released: bool = param(flag, default=True)
+    rho: float = 1.1
+    mu0: float = 1e-6
+    tol: float = 1e-7
 
-    def _solve(self, views: Views, Xs: list[Array]) -> Array:
+    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+        """Return ``|C|`` plus the mean of the ``|D_v|``, and C and the D_v beside it."""
         run = self._run()
-        C, Ds = solve_csmsc(
-            Xs, lam_c=self.lam_c, lam_d=self.lam_d, as_released=self.as_released, rho=self.rho,
-            mu0=self.mu0, mu_max=self.mu_max, run=run,
-        )  # fmt: skip
-        self.n_iter_ = run.n_iter
+        own = self._given("lam_c", "lam_d", "as_released")
+        C, Ds = solve_csmsc(Xs, **own, **self._penalty(), run=run)
         xp = array_namespace(C)
+        Z = xp.abs(C) + sum(xp.abs(D) for D in Ds) / len(Ds)
         back = (lambda A: A) if self.device is None else to_numpy
-        self.consistent_, self.specific_ = back(C), [back(D) for D in Ds]
-        return xp.abs(C) + sum(xp.abs(D) for D in Ds) / len(Ds)
+        return run.solution(Z, consistent_=back(C), specific_=[back(D) for D in Ds])
 
-    def _n_square(self, views: Views) -> float:
-        return super()._n_square(views) + 4 * len(views.arrays)
+    def footprint(self, views: Views) -> tuple[float, float]:
+        """Count n x n matrices: one D_v for every view."""
+        return super().footprint(views)[0] + 4 * len(views.arrays), 0.0
 
 
 def solve_csmsc(
@@ -178,6 +134,7 @@ def solve_csmsc(
 
     Examples
     --------
+    >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(9, 4))
     >>> run = Run("CSMSC", 400, 1e-7)
     >>> C, (D,) = solve_csmsc([X], lam_c=0.01, lam_d=0.01, as_released=False, run=run)

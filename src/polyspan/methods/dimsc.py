@@ -23,22 +23,21 @@ clustering", CVPR 2015.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from polyspan.base import COMMON, About, MultiViewClusterer
+from polyspan.base import About, RepresentationClusterer
 from polyspan.graphs import proximity
-from polyspan.inputs.params import integer, real
+from polyspan.inputs.params import Neighbors, param, positive, real
 from polyspan.inputs.views import Views
 from polyspan.solvers.arrays import Array
 from polyspan.solvers.eigen import eigh
-from polyspan.solvers.loop import Run
+from polyspan.solvers.loop import Run, Solution
 from polyspan.solvers.reductions import orthogonal_rows
 
 
-class DiMSC(MultiViewClusterer):
+class DiMSC(RepresentationClusterer):
     """Diversity-induced multi-view subspace clustering.
 
     Parameters
@@ -75,7 +74,7 @@ class DiMSC(MultiViewClusterer):
     (60,)
     """
 
-    _about = About(
+    about = About(
         paper="Cao et al., CVPR 2015",
         objective=(
             "min sum_v |X_v - X_v Z_v|_F^2 + lam_s tr(Z_v L_v Z_v^T) + lam_v sum_{v<w} "
@@ -84,54 +83,24 @@ class DiMSC(MultiViewClusterer):
         needs="n_neighbors, lam_s, lam_v",
         cost="O(m n^3) per turn, about 3 turns",
     )
-    _solve_counts = False
-    _checks = COMMON | {
-        "n_neighbors": integer(1, none="min(5, n - 1)"),
-        "lam_s": real(0, open_low=True),
-        "lam_v": real(0),
-    }
+    solve_counts = False
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_neighbors: int | None = None,
-        lam_s: float = 0.1,
-        lam_v: float = 1.0,
-        affinity: str = "dense",
-        n_kept: int = 10,
-        scale: str | None = "unit",
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        n_init: int = 20,
-        views: Sequence[Any] | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_neighbors = n_neighbors
-        self.lam_s = lam_s
-        self.lam_v = lam_v
-        self.affinity = affinity
-        self.n_kept = n_kept
-        self.scale = scale
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.views = views
-        self.random_state = random_state
-        self.verbose = verbose
+    n_neighbors: int | None = param(Neighbors(5), default=None)
+    lam_s: float = param(positive, default=0.1)
+    lam_v: float = param(real(0), default=1.0)
+    tol: float = 1e-4
 
-    def _solve(self, views: Views, Xs: list[Array]) -> Array:
-        k = min(5, views.n_samples - 1) if self.n_neighbors is None else self.n_neighbors
+    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+        """Return the mean of the ``|Z_v|``."""
+        k = self._neighbors(views.n_samples)
         Ls = [proximity.laplacian(neighbor_graph(X, k)) for X in Xs]
         run = self._run()
         Zs = solve_dimsc(Xs, Ls, lam_s=self.lam_s, lam_v=self.lam_v, run=run)
-        self.n_iter_ = run.n_iter
-        return sum(array_namespace(Z).abs(Z) for Z in Zs) / len(Zs)
+        return run.solution(sum(array_namespace(Z).abs(Z) for Z in Zs) / len(Zs))
 
-    def _n_square(self, views: Views) -> float:
-        return super()._n_square(views) + 4 * len(views.arrays)
+    def footprint(self, views: Views) -> tuple[float, float]:
+        """Count n x n matrices: Z, K, L and its eigenvectors of every view."""
+        return super().footprint(views)[0] + 4 * len(views.arrays), 0.0
 
 
 def neighbor_graph(X: Array, k: int) -> np.ndarray:

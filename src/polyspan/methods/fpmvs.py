@@ -30,22 +30,22 @@ multi-view subspace clustering with consensus anchor guidance", IEEE TIP 31, 202
 """
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
-from polyspan.base import COMMON, About, MultiViewClusterer
-from polyspan.clustering.spectral import kmeans, left_singular, unit_rows
-from polyspan.inputs.params import Check
+from polyspan.base import About, EmbeddingClusterer, Iterative
+from polyspan.clustering.spectral import left_singular, unit_rows
 from polyspan.inputs.scaling import numpy_views
 from polyspan.inputs.views import Views
 from polyspan.solvers import prox
-from polyspan.solvers.loop import Run
+from polyspan.solvers.arrays import Array
+from polyspan.solvers.loop import Run, Solution
 
 
-class FPMVS(MultiViewClusterer):
+class FPMVS(Iterative, EmbeddingClusterer):
     """Anchors and their graph learned together without a parameter (FPMVS-CAG), linear in n.
 
     Parameters
@@ -96,60 +96,40 @@ class FPMVS(MultiViewClusterer):
     (60,)
     """
 
-    _about = About(
+    by_direction = False  # rows are clustered as they are
+    about = About(
         paper="Wang et al., TIP 2022, doi:10.1109/TIP.2021.3131941",
         objective="min sum_v gamma_v^2 |X_v - W_v A Z|_F^2, W_v and A orthogonal, columns of Z and "
         "gamma on the simplex",
         needs="no weights; standardised features; clusters on one side of the origin",
         cost="O(n d c) per turn, about 50 turns; no n x n matrix",
     )
-    _checks: ClassVar[dict[str, Check]] = {
-        name: check for name, check in COMMON.items() if name not in ("affinity", "n_kept")
-    }
+    scale: str | None = "standard+unit"
+    max_iter: int = 200
+    tol: float = 1e-5
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        scale: str | None = "standard+unit",
-        max_iter: int = 200,
-        tol: float = 1e-5,
-        n_init: int = 20,
-        views: Sequence[Any] | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.scale = scale
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.views = views
-        self.random_state = random_state
-        self.verbose = verbose
+    def scaled(self, views: Views) -> list[Array]:
+        """Scale samples, in NumPy."""
+        return numpy_views(views, self.scale)
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Cluster the samples; ``X`` as in every method, ``y`` is ignored."""
-        views = self._check(X)
-        c, n = self.n_clusters, views.n_samples
-        rng = check_random_state(self.random_state)
-        Xs = numpy_views(views, self.scale)
+    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+        """Return singular vectors of Z, and all that was learnt beside them."""
+        c, n, rng = self.n_clusters, views.n_samples, check_random_state(self.random_state)
         start = np.zeros((c, n), dtype=Xs[0].dtype)
         start[np.arange(c), rng.choice(n, c, replace=False)] = 1
         run = self._run()
         Z, A, Ws, gamma = solve_fpmvs(Xs, start, run=run)
-        self.n_iter_ = run.n_iter
-        self.representation_, self.anchors_, self.projections_, self.weights_ = Z, A, Ws, gamma
-        self.embedding_ = unit_rows(left_singular(Z.T, c))
-        self.labels_ = kmeans(self.embedding_, c, n_init=self.n_init, random_state=rng).labels_
-        return self
+        learnt = {"anchors_": A, "projections_": Ws, "weights_": gamma, "representation_": Z}
+        found = run.solution(unit_rows(left_singular(Z.T, c)), **learnt)
+        return found._replace(random_state=rng)
 
-    def _n_square(self, views: Views) -> float:
-        return 0.0
+    def _shareable(self) -> bool:
+        return False  # the start is random
 
-    def _n_linear(self, views: Views) -> float:
+    def footprint(self, views: Views) -> tuple[float, float]:
+        """Count numbers per sample: features, and links to the anchors."""
         graphs = self.n_clusters * (len(views.arrays) + 4)
-        return sum(views.widths) + 2 * max(views.widths) + graphs
+        return 0.0, sum(views.widths) + 2 * max(views.widths) + graphs
 
 
 def solve_fpmvs(

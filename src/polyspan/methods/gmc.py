@@ -24,24 +24,23 @@ Reference: H. Wang, Y. Yang, B. Liu, "GMC: graph-based multi-view clustering", I
 """
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from polyspan.base import COMMON, About, MultiViewClusterer
-from polyspan.clustering.spectral import component_clustering
+from polyspan.base import About, GraphClusterer, Iterative
 from polyspan.graphs import proximity
-from polyspan.inputs.params import integer, one_of, real
+from polyspan.inputs.params import Neighbors, one_of, param, positive
 from polyspan.inputs.scaling import SCALES, scale_views
 from polyspan.inputs.views import Views
 from polyspan.solvers import prox
 from polyspan.solvers.arrays import Array, to_numpy
 from polyspan.solvers.eigen import lowest_eigenpairs
-from polyspan.solvers.loop import Run
+from polyspan.solvers.loop import Run, Solution
 
 
-class GMC(MultiViewClusterer):
+class GMC(Iterative, GraphClusterer):
     """Graph-based multi-view clustering: the clusters are the components of a learned graph.
 
     Nothing is random as long as the graph reaches ``n_clusters`` components; otherwise a
@@ -96,67 +95,36 @@ class GMC(MultiViewClusterer):
     (60,)
     """
 
-    _about = About(
+    components = True
+    about = About(
         paper="Wang et al., TKDE 2020, doi:10.1109/TKDE.2019.2903810",
         objective="min sum_v <D_v, S_v> + alpha |S_v|^2 + w_v |U - S_v|^2 + 2 lam tr(F^T L_U F)",
         needs="n_neighbors; lam tunes itself; z-scored samples",
         cost="O(n^3 + m n^2) per turn, up to 20 turns",
     )
-    _checks = {name: check for name, check in COMMON.items() if name not in ("affinity", "n_kept")}
-    _checks |= {
-        "n_neighbors": integer(1, none="min(15, n - 1)"),
-        "lam": real(0, open_low=True),
-        "scale": one_of("zscore", *SCALES),
-    }
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_neighbors: int | None = None,
-        lam: float = 1.0,
-        scale: str | None = "zscore",
-        max_iter: int = 20,
-        tol: float = 1e-10,
-        n_init: int = 20,
-        views: Sequence[Any] | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_neighbors = n_neighbors
-        self.lam = lam
-        self.scale = scale
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.views = views
-        self.random_state = random_state
-        self.verbose = verbose
+    n_neighbors: int | None = param(Neighbors(15), default=None)
+    lam: float = param(positive, default=1.0)
+    scale: str | None = param(one_of("zscore", *SCALES), default="zscore")
+    max_iter: int = 20
+    tol: float = 1e-10
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Cluster the samples; ``X`` as in every method, ``y`` is ignored."""
-        views = self._check(X)
-        if self.scale == "zscore":
-            Xs = [_zscore(view, name) for view, name in zip(*views, strict=True)]
-        else:
-            Xs = scale_views(views, self.scale)
-        k = min(15, views.n_samples - 1) if self.n_neighbors is None else self.n_neighbors
-        run = self._run()
-        U, self.weights_ = solve_gmc(Xs, self.n_clusters, k=k, lam=self.lam, run=run)
-        self.n_iter_ = run.n_iter
-        self.affinity_matrix_ = (U + U.T) / 2
-        self.labels_ = component_clustering(
-            self.affinity_matrix_,
-            self.n_clusters,
-            n_init=self.n_init,
-            random_state=self.random_state,
-        )
-        return self
+    def scaled(self, views: Views) -> list[Array]:
+        """Scale samples; ``"zscore"`` is this method's own."""
+        if self.scale != "zscore":
+            return super().scaled(views)
+        return [_zscore(view, name) for view, name in zip(*views, strict=True)]
 
-    def _n_square(self, views: Views) -> float:
+    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+        """Return the learned graph, and the weights of the views beside it."""
+        k, run = self._neighbors(views.n_samples), self._run()
+        U, w = solve_gmc(Xs, self.n_clusters, k=k, lam=self.lam, run=run)
+        return run.solution((U + U.T) / 2, weights_=w)
+
+    def footprint(self, views: Views) -> tuple[float, float]:
+        """Count n x n matrices: two of every view, and the dense features."""
         features = sum(view.shape[1] for view in views.arrays)
-        return 12 + 2 * len(views.arrays) + 3 * features / views.n_samples
+        return 12 + 2 * len(views.arrays) + 3 * features / views.n_samples, 0.0
 
 
 def _zscore(view: Any, name: str) -> Any:

@@ -19,36 +19,44 @@ alpha Upsilon_k elsewhere, eq. (20). The augmented Lagrangian splits off Q = Z a
 Where the paper's print and its definitions differ, this follows the definitions: the right-hand
 side of eq. (22) is the derivative of the Lagrangian (printed with + mu X^T E and without Y2), and
 the regulariser acts on columns, the samples (``orientation="samples"``). The printed update, with
-``lam2 (L + L^T) Z`` on the left, is ``orientation="published"``.
+``lam2 (L + L^T) Z`` on the left, is ``orientation="published"``. The slow twin of this file is
+``tests/literal.py``: Algorithm 1 written down step by step, to which the solver here is held.
 
 Reference: Q. Zheng, J. Zhu, Z. Li, S. Pang, J. Wang, L. Chen, "Consistent and complementary graph
 regularized multi-view subspace clustering", 2020, arXiv:2004.03106.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
-from array_api_compat import array_namespace, device, is_array_api_obj, is_numpy_array
+from array_api_compat import array_namespace, device, is_array_api_obj
 from sklearn.utils import Tags, check_random_state
 
-from polyspan.base import COMMON, About, MultiViewClusterer
-from polyspan.graphs import proximity
+from polyspan.base import About, OnDevice, Penalised, RepresentationClusterer
 from polyspan.graphs.incomplete import incomplete_laplacian
-from polyspan.inputs.missing import error_weights, split_missing
-from polyspan.inputs.params import device_name, integer, matrices, one_of, real, view_weights
-from polyspan.inputs.precomputed import check_graphs, check_kernel_scales, kernel_features, like
-from polyspan.inputs.scaling import SCALES
+from polyspan.graphs.regularizer import GraphParams, graph_laplacian
+from polyspan.inputs.missing import error_weights, filled, missing_rows
+from polyspan.inputs.params import (
+    Neighbors,
+    matrices,
+    one_of,
+    param,
+    positive,
+    real,
+    weights_per_view,
+)
+from polyspan.inputs.precomputed import check_graphs, check_kernel_scales, kernel_features
+from polyspan.inputs.scaling import SCALES, scale_views
 from polyspan.inputs.views import Views, weighted_views
 from polyspan.solvers import prox
 from polyspan.solvers.arrays import Array, longest_column, sum_squares
-from polyspan.solvers.cache import fingerprint, shared
-from polyspan.solvers.loop import Run
+from polyspan.solvers.cache import shared
+from polyspan.solvers.loop import Run, Solution
 from polyspan.solvers.reductions import factor_z_step, largest_entry, reduce_rows
 
 
-class GRMSC(MultiViewClusterer):
+class GRMSC(Penalised, OnDevice, RepresentationClusterer):
     """One low-rank representation of all views, tied by what their graphs share and what each adds.
 
     Parameters
@@ -145,89 +153,52 @@ class GRMSC(MultiViewClusterer):
     (60,)
     """
 
-    _about = About(
+    about = About(
         paper="Zheng et al. 2020, arXiv:2004.03106",
         objective="min |Z|_* + lam1 sum_k |X_k - X_k Z|_{2,1} + lam2 sum_k Tr(Z L_k Z^T)",
         needs="n_neighbors, lam1 and lam2 together; alpha like 1/n for many samples",
         cost="O(n^3) per turn, about 30 turns",
     )
-    _solve_counts = False
-    _checks = COMMON | {
-        "n_neighbors": integer(1, none="min(30, n - 1)"),
-        "lam1": real(0, open_low=True),
-        "lam2": real(0),
-        "alpha": real(0),
-        "orientation": one_of("samples", "published"),
-        "regularizer": one_of("both", "first_order", "none"),
-        "sigma2": one_of("own", "first"),
-        "graph_scale": one_of("same", *SCALES),
-        "view_weights": view_weights,
-        "precomputed": one_of(None, "kernel"),
-        "graphs": matrices,
-        "rho": real(1),
-        "mu0": real(0, open_low=True),
-        "mu_max": real(0, open_low=True),
-        "init": one_of("zeros", "random"),
-        "device": device_name,
-    }
-    _missing_views = True
+    solve_counts = False
+    takes_missing_views = True
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_neighbors: int | None = None,
-        lam1: float = 100.0,
-        lam2: float = 1000.0,
-        alpha: float = 1e-3,
-        orientation: str = "samples",
-        regularizer: str = "both",
-        affinity: str = "dense",
-        n_kept: int = 10,
-        sigma2: str = "own",
-        scale: str | None = "unit",
-        graph_scale: str | None = "same",
-        view_weights: Sequence[float] | None = None,
-        precomputed: str | None = None,
-        graphs: Any = None,
-        rho: float = 1.9,
-        mu0: float = 1e-4,
-        mu_max: float = 1e6,
-        max_iter: int = 100,
-        tol: float = 1e-6,
-        init: str = "zeros",
-        n_init: int = 20,
-        views: Sequence[Any] | None = None,
-        device: str | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_neighbors = n_neighbors
-        self.lam1 = lam1
-        self.lam2 = lam2
-        self.alpha = alpha
-        self.orientation = orientation
-        self.regularizer = regularizer
-        self.affinity = affinity
-        self.n_kept = n_kept
-        self.sigma2 = sigma2
-        self.scale = scale
-        self.graph_scale = graph_scale
-        self.view_weights = view_weights
-        self.precomputed = precomputed
-        self.graphs = graphs
-        self.rho = rho
-        self.mu0 = mu0
-        self.mu_max = mu_max
-        self.max_iter = max_iter
-        self.tol = tol
-        self.init = init
-        self.n_init = n_init
-        self.views = views
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
+    n_neighbors: int | None = param(Neighbors(30), default=None)
+    lam1: float = param(positive, default=100.0)
+    lam2: float = param(real(0), default=1000.0)
+    alpha: float = param(real(0), default=1e-3)
+    orientation: str = param(one_of("samples", "published"), default="samples")
+    regularizer: str = param(one_of("both", "first_order", "none"), default="both")
+    sigma2: str = param(one_of("own", "first"), default="own")
+    graph_scale: str | None = param(one_of("same", *SCALES), default="same")
+    view_weights: Sequence[float] | None = param(weights_per_view, default=None)
+    precomputed: str | None = param(one_of(None, "kernel"), default=None)
+    graphs: Any = param(matrices, default=None)
+    init: str = param(one_of("zeros", "random"), default="zeros")
+
+    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+        """Return Z of Algorithm 1; the factors that do not know lam1 and lam2 may be shared."""
+        n, weights = views.n_samples, self._weights() or [1.0] * len(Xs)
+        lam2 = 0.0 if self.regularizer == "none" else self.lam2
+        arrays, what = Xs, FactorParams(len(Xs))
+        if lam2 > 0:
+            k = self._neighbors(n)
+            graph = GraphParams(k, self.alpha, self.sigma2, self.regularizer, tuple(weights))
+            what = FactorParams(len(Xs), self.orientation, graph)
+            if self.graph_scale != "same":
+                arrays = [*Xs, *self._there(scale_views(views, self.graph_scale))]
+        given = self._given_graphs(n)
+        if given is None:
+            size = int(self.footprint(views)[0] / 2) * n * n * views.itemsize
+            factors = shared(factor_problem, what, arrays, size)
+        else:
+            factors = factor_problem(what, arrays, given)
+        Z = None
+        if self.init == "random":
+            Z = check_random_state(self.random_state).uniform(size=(n, n))
+        lam1 = error_weights(self.lam1, weights, Xs)
+        run = self._run()
+        Z = solve_grmsc(Xs, lam1=lam1, lam2=lam2, **self._penalty(), run=run, Z=Z, factors=factors)
+        return run.solution(Z)
 
     def _prepare(self, views: Views) -> Views:
         views = self._used(views)
@@ -263,43 +234,6 @@ class GRMSC(MultiViewClusterer):
             return found
         return [graph for graph, w in zip(found, self.view_weights, strict=True) if w > 0]
 
-    def _solve(self, views: Views, Xs: list[Array]) -> Array:
-        n = views.n_samples
-        k = min(30, n - 1) if self.n_neighbors is None else self.n_neighbors
-        lam2 = 0.0 if self.regularizer == "none" else self.lam2
-        weights = self._weights() or [1.0] * len(Xs)
-        filled, present = split_missing(Xs)
-
-        def graph() -> Array:
-            features = Xs if self.graph_scale == "same" else self._scaled(views, self.graph_scale)
-            options: dict[str, Any] = {"alpha": self.alpha, "sigma2": self.sigma2}
-            options |= {"regularizer": self.regularizer, "weights": weights}
-            if self.graphs is None and any(there is not None for there in present):
-                return incomplete_laplacian(features, k, **options)
-            return graph_laplacian(features, k, **options, given=self._given_graphs(n))
-
-        # Settings of a grid differ in lam1 and lam2, which the factorisation does not know.
-        data = fingerprint(views.arrays) if self.graphs is None else None
-        key: tuple[Any, ...] = (data, "grmsc", self.scale, self.device)
-        if lam2 > 0:
-            key += (k, self.alpha, self.orientation, self.regularizer, self.sigma2)
-            key += (self.graph_scale, tuple(weights))
-        factors = shared(
-            key,
-            lambda: factor_grmsc(filled, graph if lam2 > 0 else None, self.orientation),
-            size=int(self._n_square(views) / 2) * n * n * views.itemsize,
-        )
-        Z = None
-        if self.init == "random":
-            Z = check_random_state(self.random_state).uniform(size=(n, n))
-        run = self._run()
-        Z = solve_grmsc(
-            filled, lam1=error_weights(self.lam1, weights, present, Xs), lam2=lam2, rho=self.rho,
-            mu0=self.mu0, mu_max=self.mu_max, run=run, Z=Z, factors=factors,
-        )  # fmt: skip
-        self.n_iter_ = run.n_iter
-        return Z
-
     def _shareable(self) -> bool:
         return self.init != "random" and self.graphs is None
 
@@ -309,51 +243,12 @@ class GRMSC(MultiViewClusterer):
         return tags
 
 
-def graph_laplacian(
-    Xs: Sequence[Array],
-    n_neighbors: int,
-    *,
-    alpha: float = 1e-3,
-    sigma2: str = "own",
-    regularizer: str = "both",
-    weights: Sequence[float] | None = None,
-    given: Sequence[Any] | None = None,
-) -> Array:
-    """Laplacian L = sum_k L_k of the graphs of all views, samples in rows of every X.
+class FactorParams(NamedTuple):
+    """All that the factors of the Z step depend on beside the views, and the key to share them."""
 
-    ``weights`` multiply what a single view says; ``given`` are first-order graphs to take instead.
-
-    Examples
-    --------
-    >>> X = np.random.default_rng(0).normal(size=(9, 4))
-    >>> L = graph_laplacian([X, X[:, :2]], 3)
-    >>> np.allclose(L @ np.ones(9), 0)
-    True
-    """
-    weights = [1.0] * len(Xs) if weights is None else weights
-    if given is None:
-        firsts = [_compact(*proximity.first_order(X, n_neighbors)) for X in Xs]  # eq. (3)
-    else:
-        firsts = [(like(Lambda, X), 0.0) for Lambda, X in zip(given, Xs, strict=True)]
-    if regularizer == "first_order":
-        parts = (w * Lambda for w, (Lambda, _) in zip(weights, firsts, strict=True))
-        return proximity.laplacian(_dense(sum(parts)))
-    W = _dense(proximity.consistent([Lambda for Lambda, _ in firsts]))  # eq. (4)
-    xp = array_namespace(W)
-    inside = W != 0
-    for w, (Lambda, sigma) in zip(weights, firsts, strict=True):
-        Upsilon = proximity.second_order(Lambda, sigma if sigma2 == "first" else None)
-        W += w * alpha * xp.where(inside, xp.zeros_like(W), Upsilon)  # eq. (20), summed
-    return proximity.laplacian(W)
-
-
-def _compact(Lambda: Array, sigma: float) -> tuple[Array, float]:
-    """Store a NumPy graph of few neighbours as a sparse one: v of them are held at once."""
-    return sp.csr_array(Lambda) if is_numpy_array(Lambda) else Lambda, sigma
-
-
-def _dense(W: Array) -> Array:
-    return W.toarray() if sp.issparse(W) else W + 0.0
+    n_views: int
+    orientation: str = "samples"
+    graph: GraphParams | None = None
 
 
 class Factors(NamedTuple):
@@ -365,6 +260,21 @@ class Factors(NamedTuple):
     I: Array  # U^T
     d: Array
     z_step: Callable[..., Array]
+
+
+def factor_problem(
+    what: FactorParams, arrays: Sequence[Array], given: Sequence[Any] | None = None
+) -> Factors:
+    """Factors of the views in ``arrays``; features for the graphs may follow the views there."""
+    Xs, features = arrays[: what.n_views], arrays[-what.n_views :]
+
+    def laplacian() -> Array:
+        graph = what.graph._asdict() if what.graph else {}
+        if given is None and any(missing_rows(X) is not None for X in Xs):
+            return incomplete_laplacian(features, **graph)
+        return graph_laplacian(features, **graph, given=given)
+
+    return factor_grmsc(Xs, laplacian if what.graph else None, what.orientation)
 
 
 def factor_grmsc(
@@ -380,7 +290,7 @@ def factor_grmsc(
     >>> factor_grmsc([X]).R.shape
     (9, 9)
     """
-    Rs, back = zip(*(reduce_rows(X) for X in Xs), strict=True)
+    Rs, back = zip(*(reduce_rows(filled(X)) for X in Xs), strict=True)
     R = array_namespace(*Rs).concat(Rs)
     ends = np.cumsum([part.shape[0] for part in Rs])
     rows = [slice(int(b - part.shape[0]), int(b)) for b, part in zip(ends, Rs, strict=True)]
@@ -415,52 +325,65 @@ def solve_grmsc(
     np.int64(4)
     """
     run = Run("GRMSC", 100, 1e-6) if run is None else run
-    # From here Z, Q and Y2 stand for U^T Z, U^T Q and U^T Y2, and I is U^T.
-    R, rows, back, I, d, z_step = factors or factor_grmsc(Xs, L, orientation)
-    xp = array_namespace(I)
+    R, rows, back, I, _, z_step = factors = factors or factor_grmsc(Xs, L, orientation)
     lams = lam1 if isinstance(lam1, list) else [float(lam1)] * len(rows)
+    iterations = iter(run)
+    C, Y1, Y2, mu = quiet_iterations(iterations, run, factors, lams, lam2, rho, mu0, mu_max, Z)
+    # Z, Q, Y2 stand for U^T Z, U^T Q, U^T Y2, I is U^T, C is I - Z and D is X - X Z = R C.
+    Z, D = I - C, R @ C
+    lower_singular = prox.SingularThreshold()
+    for _ in iterations:
+        E = shorten(D + Y1 / mu, rows, [lam / mu for lam in lams])  # eq. (13)
+        Q = lower_singular(Z + Y2 / mu, 1 / mu)  # eq. (17)
+        C = z_step(mu, Y2 - mu * Q - R.T @ (Y1 - mu * E), lam2)  # eq. (22)
+        Z, D = I - C, R @ C
+        Y1, Y2 = Y1 + mu * (D - E), Y2 + mu * (Z - Q)  # eq. (24)
+        mu = min(rho * mu, mu_max)
+        split = largest_entry(Z - Q, I.shape[0], run.tol, lambda A: I.T @ A)
+        decides = run.tol if split < run.tol else 0.0
+        data = [
+            largest_entry(D[k, :] - E[k, :], X.shape[1], decides, to_features)
+            for k, X, to_features in zip(rows, Xs, back, strict=True)
+        ]
+        run.check(split=split, data=max(data))
+    return I.T @ Z
+
+
+def quiet_iterations(
+    iterations: Iterator[int],
+    run: Run,
+    factors: Factors,
+    lams: list[Any],
+    lam2: float,
+    rho: float,
+    mu: float,
+    mu_max: float,
+    Z: Array | None,
+) -> tuple[Array, Array, Array, float]:
+    """The first iterations, in which E = 0 and Q = 0: I - Z, Y1, Y2 and mu after them.
+
+    There Y1 = R S and Y2 = m I - S, with S the sum of all mu (I - Z) and m that of all mu: no view
+    is touched. That it is so is proved by the lengths of T_E and of Z + Y2/mu.
+    """
+    R, _, _, I, d, z_step = factors
+    xp = array_namespace(I)
     least = min(float(xp.min(lam)) if is_array_api_obj(lam) else lam for lam in lams)
     C = I + 0.0 if Z is None else I - I @ xp.asarray(Z, dtype=I.dtype, device=device(I))
-    turns, mu, weights = iter(run), mu0, xp.sqrt(d - 1)  # |R x| = |weights * x|
-    # As long as E = 0 and Q = 0, Y1 = R S and Y2 = m I - S, with S the sum of all mu (I - Z) and m
-    # that of all mu: no view is touched. T_E and Z + Y2/mu prove it, by their lengths.
-    S, m = xp.zeros_like(I), 0.0
+    S, m, weights = xp.zeros_like(I), 0.0, xp.sqrt(d - 1)  # |R x| = |weights * x|
     while (
         longest_column(weights * (mu * C + S)) <= least
         and sum_squares((mu + m) * I - mu * C - S) <= 1
-        and next(turns, None)
+        and next(iterations, None)
     ):
         C = z_step(mu, m * I - d * S, lam2)
         S += mu * C
         m, mu = m + mu, min(rho * mu, mu_max)
         run.check(split=longest_column(I - C), data=longest_column(weights * C))
-    lower_singular = prox.SingularThreshold()
-    Y1, Y2, D, Z = R @ S, m * I - S, R @ C, I - C  # D = X - X Z
-    del S, C
-    for _ in turns:
-        E, D = D, None
-        E *= mu
-        E += Y1
-        for k, lam in zip(rows, lams, strict=True):
-            E[k, :] *= prox.column_factors(E[k, :], lam)[None, :]  # mu E by eq. (13)
-        Q = lower_singular(Z + Y2 / mu, 1 / mu)  # eq. (17)
-        Y1 -= E  # the parts of eq. (24) that T_ZB contains
-        Y2 -= mu * Q
-        Z = z_step(mu, Y2 - R.T @ Y1, lam2)  # I - Z by eq. (22)
-        D = R @ Z
-        Z = I - Z
-        Y1 += mu * D  # the rest of eq. (24)
-        Y2 += mu * Z
-        Q -= Z
-        E /= -mu
-        E += D
-        split = largest_entry(Q, I.shape[0], run.tol, lambda A: I.T @ A)
-        decides = run.tol if split < run.tol else 0.0
-        data = [
-            largest_entry(E[k, :], X.shape[1], decides, to_features)
-            for k, X, to_features in zip(rows, Xs, back, strict=True)
-        ]
-        run.check(split=split, data=max(data))
-        mu = min(rho * mu, mu_max)
-        del Q  # n x n: the next threshold needs the room
-    return I.T @ Z
+    return C, R @ S, m * I - S, mu
+
+
+def shorten(T: Array, rows: Sequence[slice], limits: Sequence[Any]) -> Array:
+    """Shorten the columns of every view by its limit, at most to zero; T is overwritten."""
+    for k, t in zip(rows, limits, strict=True):
+        T[k, :] *= prox.column_factors(T[k, :], t)[None, :]
+    return T

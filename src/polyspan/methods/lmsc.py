@@ -28,25 +28,22 @@ Reference: C. Zhang, Q. Hu, H. Fu, P. Zhu, X. Cao, "Latent multi-view subspace c
 2017.
 """
 
-from collections.abc import Sequence
 from copy import deepcopy
-from typing import Any
 
-import numpy as np
 import scipy.sparse as sp
 from array_api_compat import array_namespace, device
 from sklearn.utils import check_random_state
 
-from polyspan.base import COMMON, About, MultiViewClusterer
-from polyspan.inputs.params import flag, integer, real
+from polyspan.base import About, Penalised, RepresentationClusterer
+from polyspan.inputs.params import flag, integer, param, positive
 from polyspan.inputs.views import Views
 from polyspan.solvers import prox
 from polyspan.solvers.arrays import Array, largest_row_sum
-from polyspan.solvers.loop import Run
+from polyspan.solvers.loop import Run, Solution
 from polyspan.solvers.reductions import largest_sum, reduce_rows
 
 
-class LMSC(MultiViewClusterer):
+class LMSC(Penalised, RepresentationClusterer):
     """Latent multi-view subspace clustering: low-rank representation of what the views share.
 
     Parameters
@@ -92,63 +89,21 @@ class LMSC(MultiViewClusterer):
     (60,)
     """
 
-    _about = About(
+    about = About(
         paper="Zhang et al., CVPR 2017",
         objective="min |[E_h; E_r]|_{2,1} + lam |Z|_*, M = P H + E_h, H = H Z + E_r, P^T P = I",
         needs="lam, latent_dim; a random start; as_released for published figures",
         cost="O(n^3) per turn, about 90 turns",
     )
-    _solve_counts = False
-    _checks = COMMON | {
-        "lam": real(0, open_low=True),
-        "latent_dim": integer(1),
-        "as_released": flag,
-        "rho": real(1),
-        "mu0": real(0, open_low=True),
-        "mu_max": real(0, open_low=True),
-    }
+    solve_counts = False
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        lam: float = 1.0,
-        latent_dim: int = 100,
-        as_released: bool = False,
-        affinity: str = "dense",
-        n_kept: int = 10,
-        scale: str | None = "unit",
-        rho: float = 1.2,
-        mu0: float = 1e-4,
-        mu_max: float = 1e6,
-        max_iter: int = 100,
-        tol: float = 1e-6,
-        n_init: int = 20,
-        views: Sequence[Any] | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.lam = lam
-        self.latent_dim = latent_dim
-        self.as_released = as_released
-        self.affinity = affinity
-        self.n_kept = n_kept
-        self.scale = scale
-        self.rho = rho
-        self.mu0 = mu0
-        self.mu_max = mu_max
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.views = views
-        self.random_state = random_state
-        self.verbose = verbose
+    lam: float = param(positive, default=1.0)
+    latent_dim: int = param(integer(1), default=100)
+    as_released: bool = param(flag, default=False)
+    rho: float = 1.2
 
-    def _shareable(self) -> bool:
-        return False  # the start is random
-
-    def _solve(self, views: Views, Xs: list[Array]) -> Array:
+    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+        """Return Z, and the latent H beside it."""
         if any(map(sp.issparse, Xs)):
             X = sp.csr_array(sp.hstack(Xs))
         else:
@@ -158,12 +113,12 @@ class LMSC(MultiViewClusterer):
         random = deepcopy(check_random_state(self.random_state))
         H = random.uniform(size=(K, views.n_samples))
         run = self._run()
-        Z, H = solve_lmsc(
-            X, H, lam=self.lam, as_released=self.as_released, rho=self.rho, mu0=self.mu0,
-            mu_max=self.mu_max, run=run,
-        )  # fmt: skip
-        self.n_iter_, self.latent_ = run.n_iter, H.T
-        return Z
+        own = self._given("lam", "as_released")
+        Z, H = solve_lmsc(X, H, **own, **self._penalty(), run=run)
+        return run.solution(Z, latent_=H.T)
+
+    def _shareable(self) -> bool:
+        return False  # the start is random
 
 
 def solve_lmsc(
@@ -181,6 +136,7 @@ def solve_lmsc(
 
     Examples
     --------
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> Z, H = solve_lmsc(rng.normal(size=(9, 6)), rng.uniform(size=(4, 9)), lam=0.1)
     >>> Z.shape, H.shape

@@ -21,28 +21,27 @@ Reference: Z. Kang, W. Zhou, Z. Zhao, J. Shao, M. Han, Z. Xu, "Large-scale multi
 clustering in linear time", AAAI 2020.
 """
 
-import warnings
-from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from polyspan.base import COMMON, About, MultiViewClusterer
-from polyspan.clustering.spectral import kmeans, left_singular, quiet_kmeans
-from polyspan.inputs.params import Check, flag, integer, real
+from polyspan.base import About, EmbeddingClusterer
+from polyspan.clustering.spectral import left_singular, quiet_kmeans
+from polyspan.inputs.params import flag, integer, param, positive, real
 from polyspan.inputs.scaling import numpy_views
 from polyspan.inputs.views import Views
 from polyspan.solvers import prox
-from polyspan.solvers.arrays import column_lengths
+from polyspan.solvers.arrays import Array, column_lengths
+from polyspan.solvers.loop import Solution
 
 BLOCK = 1024  # samples solved together: their matrices stay in the cache
 SAMPLE = 20_000  # samples that choose the anchors
 
 
-class LMVSC(MultiViewClusterer):
+class LMVSC(EmbeddingClusterer):
     """Large-scale subspace clustering: samples as mixtures of k-means anchors, linear in n.
 
     Parameters
@@ -95,71 +94,53 @@ class LMVSC(MultiViewClusterer):
     (60,)
     """
 
-    _about = About(
+    about = About(
         paper="Kang et al., AAAI 2020, arXiv:1911.09290",
         objective="min sum_v |X_v - A_v Z_v|_F^2 + alpha |Z_v|_F^2, columns of Z_v on the simplex",
         needs="alpha, n_anchors",
         cost="O(n m (d + m)) per view; no n x n matrix",
     )
-    _checks: ClassVar[dict[str, Check]] = {
-        name: COMMON[name]
-        for name in ("n_clusters", "scale", "max_iter", "tol", "n_init", "random_state")
-    } | {
-        "n_anchors": integer(1, none="max(50, n_clusters), at most n"),
-        "alpha": real(0, open_low=True),
-        "normalize": flag,
-    }
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_anchors: int | None = None,
-        alpha: float = 0.01,
-        normalize: bool = True,
-        scale: str | None = "unit",
-        max_iter: int = 5000,
-        tol: float = 1e-4,
-        n_init: int = 10,
-        views: Sequence[Any] | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_anchors = n_anchors
-        self.alpha = alpha
-        self.normalize = normalize
-        self.scale = scale
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.views = views
-        self.random_state = random_state
+    n_anchors: int | None = param(integer(1, none="max(50, n_clusters), at most n"), default=None)
+    alpha: float = param(positive, default=0.01)
+    normalize: bool = param(flag, default=True)
+    max_iter: int = param(integer(1), default=5000)
+    tol: float = param(real(0), default=1e-4)
+    n_init: int = 10
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Cluster the samples; ``X`` as in every method, ``y`` is ignored."""
-        views = self._check(X)
+    by_direction = False  # rows are clustered as they are
+
+    def scaled(self, views: Views) -> list[Array]:
+        """Scale samples, in NumPy."""
+        return numpy_views(views, self.scale)
+
+    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+        """Return singular vectors of Zbar, and Zbar and the anchors beside them."""
         m, n = self._m(views), views.n_samples
         seed = check_random_state(self.random_state).randint(2**31 - 1)  # one for every view
-        Xs = numpy_views(views, self.scale)
         Z = np.empty((n, m * len(Xs)), dtype=Xs[0].dtype)
-        self.anchors_, self.n_iter_ = [], 0
-        for v, x in enumerate(Xs):
-            A = _anchors(x, m, seed)
-            part = slice(v * m, (v + 1) * m)
-            Z[:, part], turns = solve_lmvsc(
-                x, A, alpha=self.alpha, max_iter=self.max_iter, tol=self.tol
+        anchors, most, worst = [], 0, 0.0
+        for v, X in enumerate(Xs):
+            anchors.append(_anchors(X, m, seed))
+            Z[:, v * m : (v + 1) * m], turns, distance = solve_lmvsc(
+                X, anchors[-1], alpha=self.alpha, max_iter=self.max_iter, tol=self.tol
             )
-            self.anchors_.append(A)
-            self.n_iter_ = max(self.n_iter_, turns)
+            most, worst = max(most, turns), max(worst, distance)
         Z /= len(Xs) ** 0.5
-        self.representation_ = Z.T
-        if self.normalize:
-            links = np.sum(Z, axis=0, dtype=np.float64)
-            Z = Z / np.sqrt(np.where(links > 0, links, 1)).astype(Z.dtype)
-        self.embedding_ = left_singular(Z, self.n_clusters)
-        model = kmeans(self.embedding_, self.n_clusters, n_init=self.n_init, random_state=seed)
-        self.labels_ = model.labels_
-        return self
+        links = np.sum(Z, axis=0, dtype=np.float64)
+        B = Z / np.sqrt(np.where(links > 0, links, 1)).astype(Z.dtype) if self.normalize else Z
+        learnt = {"representation_": Z.T, "anchors_": anchors}
+        found = Solution(left_singular(B, self.n_clusters), most, extras=learnt, random_state=seed)
+        if worst <= self.tol:
+            return found
+        words = (
+            f"LMVSC stopped after max_iter={self.max_iter} turns with samples up to {worst:.1e} "
+            f"from their solution, above tol={self.tol:g}: raise max_iter, or raise tol."
+        )
+        return found._replace(converged=False, complaints=(ConvergenceWarning(words),))
+
+    def _shareable(self) -> bool:
+        return False  # the anchors are random
 
     def _m(self, views: Views) -> int:
         """Anchors per view."""
@@ -173,12 +154,10 @@ class LMVSC(MultiViewClusterer):
             )
         return m
 
-    def _n_square(self, views: Views) -> float:
-        return 0.0
-
-    def _n_linear(self, views: Views) -> float:
-        graphs = self._m(views) * len(views.arrays)
-        return sum(views.widths) + 2 * max(views.widths) + 2 * graphs + 2 * self.n_clusters
+    def footprint(self, views: Views) -> tuple[float, float]:
+        """Count numbers per sample: features, and links to the anchors of all views."""
+        links = self._m(views) * len(views.arrays)
+        return 0.0, sum(views.widths) + 2 * max(views.widths) + 2 * links + 2 * self.n_clusters
 
 
 def _anchors(X: Any, m: int, seed: int) -> np.ndarray:
@@ -192,13 +171,15 @@ def _anchors(X: Any, m: int, seed: int) -> np.ndarray:
 
 def solve_lmvsc(
     X: Any, A: np.ndarray, *, alpha: float, max_iter: int = 5000, tol: float = 1e-4
-) -> tuple[np.ndarray, int]:
-    """Z^T of one view and the turns it took; samples in the rows of X, anchors in those of A.
+) -> tuple[np.ndarray, int, float]:
+    """Z^T of one view, the turns it took, and the distance of the worst column beyond tol, or 0.
+
+    Samples are in the rows of X, anchors in those of A.
 
     Examples
     --------
     >>> A = np.eye(3)
-    >>> Z, turns = solve_lmvsc(np.array([[0.0, 1.0, 0.0], [0.5, 0.5, 0.0]]), A, alpha=1.0)
+    >>> Z, turns, distance = solve_lmvsc(np.array([[0.0, 1.0, 0.0], [0.5, 0.5, 0.0]]), A, alpha=1.0)
     >>> Z.round(4)
     array([[0.1667, 0.6667, 0.1667],
            [0.4167, 0.4167, 0.1667]])
@@ -228,11 +209,4 @@ def solve_lmvsc(
             left = distance > tol
             rows, F, Z, Y, t = (x[left] for x in (rows, F, Z, Y, grown))
         most, worst = max(most, turns), max([worst, *distance[left]])
-    if worst > tol:
-        warnings.warn(
-            f"LMVSC stopped after max_iter={max_iter} turns with samples up to {worst:.1e} from "
-            f"their solution, above tol={tol:g}: raise max_iter, or raise tol.",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
-    return found, most
+    return found, most, worst

@@ -15,22 +15,18 @@ Reference: G. Liu, Z. Lin, S. Yan, J. Sun, Y. Yu, Y. Ma, "Robust recovery of sub
 low-rank representation", IEEE TPAMI 35(1), 2013.
 """
 
-from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
 from array_api_compat import array_namespace
 
-from polyspan.base import COMMON, About, MultiViewClusterer
-from polyspan.inputs.params import device_name, real
+from polyspan.base import About, OnDevice, Penalised, RepresentationClusterer
+from polyspan.inputs.params import param, positive
 from polyspan.inputs.views import Views
 from polyspan.solvers import prox
 from polyspan.solvers.arrays import Array
-from polyspan.solvers.loop import Run
+from polyspan.solvers.loop import Run, Solution
 from polyspan.solvers.reductions import factor_z_step, largest_entry, reduce_rows
 
 
-class LRR(MultiViewClusterer):
+class LRR(Penalised, OnDevice, RepresentationClusterer):
     """Low-rank representation of a single view, with an l2,1 error.
 
     For several views wrap it: ``BestSingleView(LRR(...))``.
@@ -64,62 +60,24 @@ class LRR(MultiViewClusterer):
     (60,)
     """
 
-    _about = About(
+    about = About(
         paper="Liu et al., TPAMI 2013, arXiv:1010.2955",
         objective="min |Z|_* + lam |X - X Z|_{2,1}",
         needs="lam; one view",
         cost="O(n^3) per turn, about 170 turns",
     )
-    _single_view = True
-    _solve_counts = False
-    _checks = COMMON | {
-        "lam": real(0, open_low=True),
-        "rho": real(1),
-        "mu0": real(0, open_low=True),
-        "mu_max": real(0, open_low=True),
-        "device": device_name,
-    }
+    single_view = True
+    solve_counts = False
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        lam: float = 0.5,
-        affinity: str = "dense",
-        n_kept: int = 10,
-        scale: str | None = "unit",
-        rho: float = 1.1,
-        mu0: float = 1e-6,
-        mu_max: float = 1e6,
-        max_iter: int = 500,
-        tol: float = 1e-6,
-        n_init: int = 20,
-        views: Sequence[Any] | None = None,
-        device: str | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.lam = lam
-        self.affinity = affinity
-        self.n_kept = n_kept
-        self.scale = scale
-        self.rho = rho
-        self.mu0 = mu0
-        self.mu_max = mu_max
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.views = views
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
+    lam: float = param(positive, default=0.5)
+    rho: float = 1.1
+    mu0: float = 1e-6
+    max_iter: int = 500
 
-    def _solve(self, views: Views, Xs: list[Array]) -> Array:
+    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+        """Return the representation Z of the one view."""
         run = self._run()
-        Z = solve_lrr(Xs[0], lam=self.lam, rho=self.rho, mu0=self.mu0, mu_max=self.mu_max, run=run)
-        self.n_iter_ = run.n_iter
-        return Z
+        return run.solution(solve_lrr(Xs[0], lam=self.lam, **self._penalty(), run=run))
 
 
 def solve_lrr(
@@ -135,6 +93,7 @@ def solve_lrr(
 
     Examples
     --------
+    >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(9, 4))
     >>> np.allclose(X.T @ solve_lrr(X, lam=10.0), X.T)
     True

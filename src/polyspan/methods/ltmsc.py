@@ -28,21 +28,19 @@ clustering", ICCV 2015.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
-import numpy as np
 from array_api_compat import array_namespace, device
 
-from polyspan.base import COMMON, About, MultiViewClusterer
-from polyspan.inputs.params import device_name, flag, real
+from polyspan.base import About, OnDevice, Penalised, RepresentationClusterer
+from polyspan.inputs.params import flag, param, positive
 from polyspan.inputs.views import Views
 from polyspan.solvers import prox
 from polyspan.solvers.arrays import Array
-from polyspan.solvers.loop import Run
+from polyspan.solvers.loop import Run, Solution
 from polyspan.solvers.reductions import stack_views
 
 
-class LTMSC(MultiViewClusterer):
+class LTMSC(Penalised, OnDevice, RepresentationClusterer):
     """Low-rank tensor constrained multi-view subspace clustering: low rank in every unfolding.
 
     Parameters
@@ -80,74 +78,33 @@ class LTMSC(MultiViewClusterer):
     (60,)
     """
 
-    _about = About(
+    about = About(
         paper="Zhang et al., ICCV 2015",
         objective="min gamma sum_u |Z_(u)|_* + lam |[E_1; ...; E_m]|_{2,1}, E_v = X_v - X_v Z_v",
         needs="lam / gamma; as_released for the authors' figures",
         cost="O(m n^3) per turn, about 35 turns",
     )
-    _solve_counts = False
-    _checks = COMMON | {
-        "lam": real(0, open_low=True),
-        "gamma": real(0, open_low=True),
-        "as_released": flag,
-        "rho": real(1),
-        "mu0": real(0, open_low=True),
-        "mu_max": real(0, open_low=True),
-        "device": device_name,
-    }
+    solve_counts = False
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        lam: float = 1.0,
-        gamma: float = 1.0,
-        as_released: bool = False,
-        affinity: str = "dense",
-        n_kept: int = 10,
-        scale: str | None = "unit",
-        rho: float = 2.0,
-        mu0: float = 1e-4,
-        mu_max: float = 1e10,
-        max_iter: int = 200,
-        tol: float = 1e-7,
-        n_init: int = 20,
-        views: Sequence[Any] | None = None,
-        device: str | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.lam = lam
-        self.gamma = gamma
-        self.as_released = as_released
-        self.affinity = affinity
-        self.n_kept = n_kept
-        self.scale = scale
-        self.rho = rho
-        self.mu0 = mu0
-        self.mu_max = mu_max
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.views = views
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
+    lam: float = param(positive, default=1.0)
+    gamma: float = param(positive, default=1.0)
+    as_released: bool = param(flag, default=False)
+    rho: float = 2.0
+    mu_max: float = 1e10
+    max_iter: int = 200
+    tol: float = 1e-7
 
-    def _solve(self, views: Views, Xs: list[Array]) -> Array:
+    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+        """Return the mean of the ``|Z_v|``."""
         run = self._run()
-        Z = solve_ltmsc(
-            Xs, lam=self.lam, gamma=self.gamma, as_released=self.as_released, rho=self.rho,
-            mu0=self.mu0, mu_max=self.mu_max, run=run,
-        )  # fmt: skip
-        self.n_iter_ = run.n_iter
+        own = self._given("lam", "gamma", "as_released")
+        Z = solve_ltmsc(Xs, **own, **self._penalty(), run=run)
         xp = array_namespace(Z)
-        return xp.mean(xp.abs(Z), axis=0)
+        return run.solution(xp.mean(xp.abs(Z), axis=0))
 
-    def _n_square(self, views: Views) -> float:
-        return super()._n_square(views) + 14 * len(views.arrays)
+    def footprint(self, views: Views) -> tuple[float, float]:
+        """Count n x n matrices: three tensors G and three W of all views."""
+        return super().footprint(views)[0] + 14 * len(views.arrays), 0.0
 
 
 def unfold(T: Array, u: int) -> Array:
@@ -155,6 +112,7 @@ def unfold(T: Array, u: int) -> Array:
 
     Examples
     --------
+    >>> import numpy as np
     >>> [unfold(np.ones((2, 3, 3)), u).shape for u in (1, 2, 3)]
     [(3, 6), (3, 6), (2, 9)]
     """
@@ -186,6 +144,7 @@ def solve_ltmsc(
 
     Examples
     --------
+    >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(9, 4))
     >>> Z = solve_ltmsc([X, X[:, 1:]], lam=1e3)
     >>> np.allclose(X.T @ Z[0], X.T), np.allclose(X.T[1:] @ Z[1], X.T[1:])

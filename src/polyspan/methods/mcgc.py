@@ -25,27 +25,25 @@ against .63 and .64).
 """
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from polyspan.base import COMMON, About, MultiViewClusterer
-from polyspan.clustering.spectral import component_clustering
+from polyspan.base import About, GraphClusterer, Iterative
 from polyspan.graphs import proximity
-from polyspan.inputs.params import flag, integer, real
-from polyspan.inputs.scaling import scale_views
+from polyspan.inputs.params import Neighbors, flag, param, positive
 from polyspan.inputs.views import Views
 from polyspan.solvers import prox
 from polyspan.solvers.arrays import Array, to_numpy
 from polyspan.solvers.eigen import lowest_eigenpairs
-from polyspan.solvers.loop import Run
+from polyspan.solvers.loop import Run, Solution
 
 RANK_TURNS = 30  # most turns to c components; the weight has grown by 1e9 then
 
 
-class MCGC(MultiViewClusterer):
+class MCGC(Iterative, GraphClusterer):
     """Multiview consensus graph clustering: the clusters are the components of a learned graph.
 
     Nothing is random as long as the graph reaches ``n_clusters`` components; otherwise a
@@ -99,71 +97,31 @@ class MCGC(MultiViewClusterer):
     (60,)
     """
 
-    _about = About(
+    components = True
+    about = About(
         paper="Zhan et al., TIP 2019, doi:10.1109/TIP.2018.2877335",
         objective="max sum_v tr(U_v^T (W_v + beta S) U_v) - |S|_F^2 / 2 - gamma tr(H^T L_S H)",
         needs="n_neighbors, beta; as_released for the authors' figures",
         cost="O(m n^3) per turn, up to 5 turns",
     )
-    _checks = {name: check for name, check in COMMON.items() if name not in ("affinity", "n_kept")}
-    _checks |= {
-        "n_neighbors": integer(1, none="min(15, n - 1)"),
-        "beta": real(0, open_low=True),
-        "gamma": real(0, open_low=True),
-        "as_released": flag,
-    }
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_neighbors: int | None = None,
-        beta: float = 2.0,
-        gamma: float = 1.0,
-        as_released: bool = False,
-        scale: str | None = "unit",
-        max_iter: int = 5,
-        tol: float = 1e-10,
-        n_init: int = 20,
-        views: Sequence[Any] | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_neighbors = n_neighbors
-        self.beta = beta
-        self.gamma = gamma
-        self.as_released = as_released
-        self.scale = scale
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.views = views
-        self.random_state = random_state
-        self.verbose = verbose
+    n_neighbors: int | None = param(Neighbors(15), default=None)
+    beta: float = param(positive, default=2.0)
+    gamma: float = param(positive, default=1.0)
+    as_released: bool = param(flag, default=False)
+    max_iter: int = 5
+    tol: float = 1e-10
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Cluster the samples; ``X`` as in every method, ``y`` is ignored."""
-        views = self._check(X)
-        k = min(15, views.n_samples - 1) if self.n_neighbors is None else self.n_neighbors
-        Xs = scale_views(views, self.scale)
-        Ws = [view_graph(x, self.n_clusters, k, self.tol, self.as_released) for x in Xs]
-        run = self._run()
-        self.affinity_matrix_ = solve_mcgc(
-            Ws, self.n_clusters, beta=self.beta, gamma=self.gamma, as_released=self.as_released,
-            run=run,
-        )  # fmt: skip
-        self.n_iter_ = run.n_iter
-        self.labels_ = component_clustering(
-            self.affinity_matrix_,
-            self.n_clusters,
-            n_init=self.n_init,
-            random_state=self.random_state,
-        )
-        return self
+    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+        """Return the consensus graph S."""
+        k, run = self._neighbors(views.n_samples), self._run()
+        Ws = [view_graph(X, self.n_clusters, k, self.tol, self.as_released) for X in Xs]
+        own = self._given("beta", "gamma", "as_released")
+        return run.solution(solve_mcgc(Ws, self.n_clusters, **own, run=run))
 
-    def _n_square(self, views: Views) -> float:
-        return 14 + 2 * len(views.arrays)
+    def footprint(self, views: Views) -> tuple[float, float]:
+        """Count n x n matrices: two of every view."""
+        return 14.0 + 2 * len(views.arrays), 0.0
 
 
 def view_graph(

@@ -31,14 +31,14 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from polyspan.base import COMMON, About, MultiViewClusterer
+from polyspan.base import About, Penalised, RepresentationClusterer
 from polyspan.graphs.proximity import median_kernel
-from polyspan.inputs.params import one_of, real
+from polyspan.inputs.params import one_of, param, positive, real
 from polyspan.inputs.views import Views
 from polyspan.solvers import prox
 from polyspan.solvers.arrays import Array, gram
 from polyspan.solvers.eigen import eigh
-from polyspan.solvers.loop import Run
+from polyspan.solvers.loop import Run, Solution
 
 
 def _sigma(value: Any) -> str | None:
@@ -47,7 +47,7 @@ def _sigma(value: Any) -> str | None:
     return None if right and all(right) else "a finite number > 0, or a list of one per view"
 
 
-class MLRSSC(MultiViewClusterer):
+class MLRSSC(Penalised, RepresentationClusterer):
     """Multi-view low-rank sparse subspace clustering: one representation per view, all alike.
 
     Parameters
@@ -102,69 +102,26 @@ class MLRSSC(MultiViewClusterer):
     (60,)
     """
 
-    _about = About(
+    about = About(
         paper="Brbic and Kopriva, Pattern Recognition 2018, arXiv:1708.08732",
         objective="min sum_v lam/2 |X_v - X_v C_v|_F^2 + beta1 |C_v|_* + beta2 |C_v|_1 + lam3 R(C)",
         needs="beta1, lam3 and mu0; lam=1 if scale=None; kernel",
         cost="O(m n^3) per turn, about 25 turns",
     )
-    _solve_counts = False
-    _checks = COMMON | {
-        "variant": one_of("pairwise", "centroid"),
-        "kernel": one_of("linear", "gaussian"),
-        "sigma": _sigma,
-        "beta1": real(0, 1),
-        "lam3": real(0),
-        "lam": real(0, open_low=True),
-        "mu0": real(0, open_low=True),
-        "rho": real(1),
-        "mu_max": real(0, open_low=True),
-    }
+    solve_counts = False
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        variant: str = "pairwise",
-        kernel: str = "linear",
-        sigma: float | Sequence[float] = 1.0,
-        beta1: float = 0.3,
-        lam3: float = 0.3,
-        lam: float = 100.0,
-        affinity: str = "dense",
-        n_kept: int = 10,
-        scale: str | None = "unit",
-        mu0: float = 100.0,
-        rho: float = 1.5,
-        mu_max: float = 1e6,
-        max_iter: int = 100,
-        tol: float = 1e-5,
-        n_init: int = 20,
-        views: Sequence[Any] | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.variant = variant
-        self.kernel = kernel
-        self.sigma = sigma
-        self.beta1 = beta1
-        self.lam3 = lam3
-        self.lam = lam
-        self.affinity = affinity
-        self.n_kept = n_kept
-        self.scale = scale
-        self.mu0 = mu0
-        self.rho = rho
-        self.mu_max = mu_max
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.views = views
-        self.random_state = random_state
-        self.verbose = verbose
+    variant: str = param(one_of("pairwise", "centroid"), default="pairwise")
+    kernel: str = param(one_of("linear", "gaussian"), default="linear")
+    sigma: float | Sequence[float] = param(_sigma, default=1.0)
+    beta1: float = param(real(0, 1), default=0.3)
+    lam3: float = param(real(0), default=0.3)
+    lam: float = param(positive, default=100.0)
+    mu0: float = 100.0
+    rho: float = 1.5
+    tol: float = 1e-5
 
-    def _solve(self, views: Views, Xs: list[Array]) -> Array:
+    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+        """Return the mean of the representations C2 of all views."""
         sigmas: Any = self.sigma if np.ndim(self.sigma) else [self.sigma] * len(Xs)
         if len(sigmas) != len(Xs):
             raise ValueError(
@@ -175,15 +132,12 @@ class MLRSSC(MultiViewClusterer):
         else:
             Ks = [self.lam * median_kernel(X, s) for X, s in zip(Xs, sigmas, strict=True)]
         run = self._run()
-        C = solve_mlrssc(
-            Ks, variant=self.variant, beta1=self.beta1, lam3=self.lam3, mu0=self.mu0, rho=self.rho,
-            mu_max=self.mu_max, run=run,
-        )  # fmt: skip
-        self.n_iter_ = run.n_iter
-        return C
+        own = self._given("variant", "beta1", "lam3")
+        return run.solution(solve_mlrssc(Ks, **own, **self._penalty(), run=run))
 
-    def _n_square(self, views: Views) -> float:
-        return 10 + 10 * len(views.arrays)
+    def footprint(self, views: Views) -> tuple[float, float]:
+        """Count n x n matrices: ten of every view."""
+        return 10.0 + 10 * len(views.arrays), 0.0
 
 
 def solve_mlrssc(

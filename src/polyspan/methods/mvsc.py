@@ -30,24 +30,24 @@ Reference: H. Gao, F. Nie, X. Li, H. Huang, "Multi-view subspace clustering", IC
 """
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from polyspan.base import COMMON, About, MultiViewClusterer
-from polyspan.clustering.spectral import cluster_rows, spectral_clustering
+from polyspan.base import About, GraphClusterer, Iterative
+from polyspan.clustering.spectral import cluster_rows
 from polyspan.graphs import proximity
-from polyspan.inputs.params import Check, integer, one_of, real
-from polyspan.inputs.scaling import check_products, scale_views
+from polyspan.inputs.params import integer, one_of, param, positive, real
+from polyspan.inputs.scaling import check_products
 from polyspan.inputs.views import Views
 from polyspan.solvers import prox
-from polyspan.solvers.arrays import to_numpy
+from polyspan.solvers.arrays import Array, to_numpy
 from polyspan.solvers.eigen import lowest_eigenpairs
-from polyspan.solvers.loop import Run
+from polyspan.solvers.loop import Run, Solution
 
 
-class MVSC(MultiViewClusterer):
+class MVSC(Iterative, GraphClusterer):
     """Multi-view subspace clustering with one common indicator.
 
     Parameters
@@ -91,7 +91,7 @@ class MVSC(MultiViewClusterer):
     (60,)
     """
 
-    _about = About(
+    about = About(
         paper="Gao et al., ICCV 2015",
         objective=(
             "min sum_v |X_v - X_v Z_v - E_v|_F^2 + lam1 tr(F^T L_v F) + lam2 |E_v|_1, F^T F = I, "
@@ -100,69 +100,43 @@ class MVSC(MultiViewClusterer):
         needs="lam1, lam2; dense features",
         cost="O(m n^2 (100 n + d)) per turn, about 5 turns",
     )
-    _checks: ClassVar[dict[str, Check]] = {
-        name: check for name, check in COMMON.items() if name not in ("affinity", "n_kept")
-    } | {
-        "lam1": real(0, open_low=True),
-        "lam2": real(0),
-        "labels_from": one_of("graph", "indicator"),
-        "max_inner": integer(1),
-    }
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        lam1: float = 0.1,
-        lam2: float = 0.1,
-        labels_from: str = "graph",
-        max_inner: int = 100,
-        scale: str | None = "unit",
-        max_iter: int = 50,
-        tol: float = 1e-3,
-        n_init: int = 20,
-        views: Sequence[Any] | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.lam1 = lam1
-        self.lam2 = lam2
-        self.labels_from = labels_from
-        self.max_inner = max_inner
-        self.scale = scale
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.views = views
-        self.random_state = random_state
-        self.verbose = verbose
+    lam1: float = param(positive, default=0.1)
+    lam2: float = param(real(0), default=0.1)
+    labels_from: str = param(one_of("graph", "indicator"), default="graph")
+    max_inner: int = param(integer(1), default=100)
+    max_iter: int = 50
+    tol: float = 1e-3
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Cluster the samples; ``X`` as in every method, ``y`` is ignored."""
-        views = self._check(X)
+    def scaled(self, views: Views) -> list[Array]:
+        """Scale samples, and make the views dense NumPy arrays."""
         if self.scale is None:
             check_products(views)
-        Xs = [
-            view.toarray() if sp.issparse(view) else to_numpy(view)
-            for view in scale_views(views, self.scale)
-        ]
-        run = self._run()
-        Zs, self.embedding_ = solve_mvsc(
-            Xs, self.n_clusters, lam1=self.lam1, lam2=self.lam2, max_inner=self.max_inner, run=run
-        )
-        self.n_iter_ = run.n_iter
-        self.affinity_matrix_ = sum(map(_graph, Zs))
-        restarts: dict[str, Any] = {"n_init": self.n_init, "random_state": self.random_state}
-        if self.labels_from == "graph":
-            self.labels_ = spectral_clustering(self.affinity_matrix_, self.n_clusters, **restarts)
-        else:
-            self.labels_ = cluster_rows(self.embedding_, self.n_clusters, **restarts)
-        return self
+        Xs = super().scaled(views)
+        return [X.toarray() if sp.issparse(X) else to_numpy(X) for X in Xs]
 
-    def _n_square(self, views: Views) -> float:
+    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+        """Return the sum of the W_v, and the common indicator F beside it."""
+        run = self._run()
+        own = self._given("lam1", "lam2", "max_inner")
+        Zs, F = solve_mvsc(Xs, self.n_clusters, **own, run=run)
+        return run.solution(sum(map(_graph, Zs)), embedding_=F)
+
+    def _cluster(self, found: Solution, views: Views, Xs: list[Array]) -> dict[str, Any]:
+        if self.labels_from == "graph":
+            return super()._cluster(found, views, Xs)
+        labels = cluster_rows(
+            found.extras["embedding_"],
+            self.n_clusters,
+            n_init=self.n_init,
+            random_state=self.random_state,
+        )
+        return {"labels_": labels, "affinity_matrix_": found.Z}
+
+    def footprint(self, views: Views) -> tuple[float, float]:
+        """Count n x n matrices: five of every view, and the dense features."""
         n = views.n_samples
-        return 10 + 5 * len(views.arrays) + 4 * sum(x.shape[1] for x in views.arrays) / n
+        return 10 + 5 * len(views.arrays) + 4 * sum(x.shape[1] for x in views.arrays) / n, 0.0
 
 
 def solve_mvsc(

@@ -21,25 +21,21 @@ sparse decomposition", AAAI 2014.
 """
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
 
-import numpy as np
 from array_api_compat import array_namespace, device
 
-from polyspan.base import COMMON, About, MultiViewClusterer
-from polyspan.clustering.spectral import spectral_clustering
+from polyspan.base import About, GraphClusterer, Penalised
 from polyspan.graphs.proximity import median_kernel
-from polyspan.inputs.params import Check, real
-from polyspan.inputs.scaling import scale_views
+from polyspan.inputs.params import param, positive
 from polyspan.inputs.views import Views
 from polyspan.solvers import prox
 from polyspan.solvers.arrays import Array, astype
-from polyspan.solvers.loop import Run
+from polyspan.solvers.loop import Run, Solution
 
 TELEPORT = 1e-8  # share of uniform jumps, which makes the stationary distribution unique
 
 
-class RMSC(MultiViewClusterer):
+class RMSC(Penalised, GraphClusterer):
     """Robust multi-view spectral clustering: the low-rank random walk that all views share.
 
     Parameters
@@ -81,70 +77,28 @@ class RMSC(MultiViewClusterer):
     (60,)
     """
 
-    _about = About(
+    about = About(
         paper="Xia et al., AAAI 2014",
         objective="min |P|_* + lam sum_v |T_v - P|_1, P >= 0, P 1 = 1",
         needs="lam; unit samples, though papers ran it on raw ones",
         cost="O(n^3) per turn, about 30 turns",
     )
-    _checks: ClassVar[dict[str, Check]] = {
-        name: check for name, check in COMMON.items() if name not in ("affinity", "n_kept")
-    } | {
-        "lam": real(0, open_low=True),
-        "rho": real(1),
-        "mu0": real(0, open_low=True),
-        "mu_max": real(0, open_low=True),
-    }
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        lam: float = 0.1,
-        scale: str | None = "unit",
-        rho: float = 1.9,
-        mu0: float = 1e-3,
-        mu_max: float = 1e10,
-        max_iter: int = 100,
-        tol: float = 1e-6,
-        n_init: int = 20,
-        views: Sequence[Any] | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.lam = lam
-        self.scale = scale
-        self.rho = rho
-        self.mu0 = mu0
-        self.mu_max = mu_max
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.views = views
-        self.random_state = random_state
-        self.verbose = verbose
+    lam: float = param(positive, default=0.1)
+    mu0: float = 1e-3
+    mu_max: float = 1e10
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Cluster the samples; ``X`` as in every method, ``y`` is ignored."""
-        views = self._check(X)
-        Ts = [random_walk(median_kernel(X)) for X in scale_views(views, self.scale)]
+    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+        """Return ``(D P + P^T D) / 2``, and the walk P beside it."""
         run = self._run()
-        P = solve_rmsc(Ts, lam=self.lam, rho=self.rho, mu0=self.mu0, mu_max=self.mu_max, run=run)
-        self.n_iter_ = run.n_iter
-        self.transition_matrix_ = P
+        Ts = [random_walk(median_kernel(X)) for X in Xs]
+        P = solve_rmsc(Ts, lam=self.lam, **self._penalty(), run=run)
         DP = stationary_distribution(P)[:, None] * P
-        self.affinity_matrix_ = (DP + DP.T) / 2
-        self.labels_ = spectral_clustering(
-            self.affinity_matrix_,
-            self.n_clusters,
-            n_init=self.n_init,
-            random_state=self.random_state,
-        )
-        return self
+        return run.solution((DP + DP.T) / 2, transition_matrix_=P)
 
-    def _n_square(self, views: Views) -> float:
-        return 10 + 5 * len(views.arrays)
+    def footprint(self, views: Views) -> tuple[float, float]:
+        """Count n x n matrices: five of every view."""
+        return 10.0 + 5 * len(views.arrays), 0.0
 
 
 def random_walk(K: Array) -> Array:
@@ -152,6 +106,7 @@ def random_walk(K: Array) -> Array:
 
     Examples
     --------
+    >>> import numpy as np
     >>> random_walk(np.array([[1.0, 1.0], [1.0, 3.0]]))
     array([[0.5 , 0.5 ],
            [0.25, 0.75]])
@@ -166,6 +121,7 @@ def stationary_distribution(P: Array) -> Array:
 
     Examples
     --------
+    >>> import numpy as np
     >>> stationary_distribution(np.array([[0.5, 0.5], [0.25, 0.75]])).round(6)
     array([0.333333, 0.666667])
     """
@@ -191,6 +147,7 @@ def solve_rmsc(
 
     Examples
     --------
+    >>> import numpy as np
     >>> T = random_walk(np.exp(np.random.default_rng(0).normal(size=(6, 6))))
     >>> np.allclose(solve_rmsc([T, T], lam=10.0), T, atol=1e-6)
     True

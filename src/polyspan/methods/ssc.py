@@ -23,22 +23,18 @@ Reference: E. Elhamifar, R. Vidal, "Sparse subspace clustering: algorithm, theor
 applications", IEEE TPAMI 35(11), 2013.
 """
 
-from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
 from array_api_compat import array_namespace
 
-from polyspan.base import COMMON, About, MultiViewClusterer
-from polyspan.inputs.params import device_name, real
+from polyspan.base import About, OnDevice, RepresentationClusterer
+from polyspan.inputs.params import param, positive
 from polyspan.inputs.views import Views
 from polyspan.solvers import prox
 from polyspan.solvers.arrays import Array, diagonal_mask, gram
-from polyspan.solvers.loop import Run
+from polyspan.solvers.loop import Run, Solution
 from polyspan.solvers.reductions import orthogonal_rows
 
 
-class SSC(MultiViewClusterer):
+class SSC(OnDevice, RepresentationClusterer):
     """Sparse subspace clustering of a single view.
 
     For several views wrap it: ``BestSingleView(SSC(...))``.
@@ -76,56 +72,27 @@ class SSC(MultiViewClusterer):
     (60,)
     """
 
-    _about = About(
+    about = About(
         paper="Elhamifar and Vidal, TPAMI 2013, arXiv:1203.1005",
         objective="min |C|_1 + lam/2 |X - X C|_F^2, diag C = 0",
         needs="alpha, which sets lam; one view",
         cost="O(n^3) per turn, about 300 turns",
     )
-    _single_view = True
-    _solve_counts = False
-    _checks = COMMON | {
-        "alpha": real(0, open_low=True),
-        "device": device_name,
-    }
+    single_view = True
+    solve_counts = False
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        alpha: float = 20.0,
-        affinity: str = "dense",
-        n_kept: int = 10,
-        scale: str | None = "unit",
-        max_iter: int = 2000,
-        tol: float = 2e-4,
-        n_init: int = 20,
-        views: Sequence[Any] | None = None,
-        device: str | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.alpha = alpha
-        self.affinity = affinity
-        self.n_kept = n_kept
-        self.scale = scale
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.views = views
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
+    alpha: float = param(positive, default=20.0)
+    max_iter: int = 2000
+    tol: float = 2e-4
 
-    def _solve(self, views: Views, Xs: list[Array]) -> Array:
+    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+        """Return C, every column divided by its largest absolute entry."""
         run = self._run()
         lam = self.alpha / smallest_maximum(gram(Xs[0]))
         C = solve_ssc(Xs[0], lam=lam, rho=self.alpha, run=run)
-        self.n_iter_ = run.n_iter
         xp = array_namespace(C)
         largest = xp.max(xp.abs(C), axis=0, keepdims=True)
-        return C / xp.where(largest > 0, largest, xp.ones_like(largest))
+        return run.solution(C / xp.where(largest > 0, largest, xp.ones_like(largest)))
 
 
 def smallest_maximum(G: Array) -> float:
@@ -135,6 +102,7 @@ def smallest_maximum(G: Array) -> float:
 
     Examples
     --------
+    >>> import numpy as np
     >>> smallest_maximum(np.array([[1.0, 0.5, 0.0], [0.5, 1.0, -0.2], [0.0, -0.2, 1.0]]))
     0.2
     """
@@ -150,6 +118,7 @@ def solve_ssc(X: Array, *, lam: float, rho: float, run: Run | None = None) -> Ar
 
     Examples
     --------
+    >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(9, 4))
     >>> C = solve_ssc(X, lam=1e4, rho=10.0)
     >>> np.allclose(X.T @ C, X.T, atol=0.01), bool(np.all(np.diag(C) == 0))

@@ -28,21 +28,19 @@ self-representations for clustering by tensor multi-rank minimization", IJCV 126
 """
 
 from collections.abc import Sequence
-from typing import Any
 
-import numpy as np
 from array_api_compat import array_namespace, device
 
-from polyspan.base import COMMON, About, MultiViewClusterer
-from polyspan.inputs.params import device_name, flag, real
+from polyspan.base import About, OnDevice, Penalised, RepresentationClusterer
+from polyspan.inputs.params import flag, param, positive, real
 from polyspan.inputs.views import Views
 from polyspan.solvers import prox
 from polyspan.solvers.arrays import Array, largest_row_sum
-from polyspan.solvers.loop import Run
+from polyspan.solvers.loop import Run, Solution
 from polyspan.solvers.reductions import largest_sum, stack_views
 
 
-class TSVDMSC(MultiViewClusterer):
+class TSVDMSC(Penalised, OnDevice, RepresentationClusterer):
     """t-SVD-MSC: multi-view subspace clustering by a tensor nuclear norm.
 
     Parameters
@@ -81,71 +79,35 @@ class TSVDMSC(MultiViewClusterer):
     (60,)
     """
 
-    _about = About(
+    about = About(
         paper="Xie et al., IJCV 2018, arXiv:1610.07126",
         objective="min |Z|_TNN + lam |[E_1; ...; E_m]|_{2,1}, E_v = X_v - X_v Z_v",
         needs="lam; as_released for the authors' figures",
         cost="O(n^2 (p + m^2)) per turn, about 30 turns",
     )
-    _solve_counts = False
-    _checks = COMMON | {
-        "lam": real(0, open_low=True),
-        "as_released": flag,
-        "rho": real(1),
-        "mu0": real(0, open_low=True, none="1e-5, or 1e-4 as released"),
-        "mu_max": real(0, open_low=True),
-        "device": device_name,
-    }
+    solve_counts = False
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        lam: float = 0.1,
-        as_released: bool = False,
-        affinity: str = "dense",
-        n_kept: int = 10,
-        scale: str | None = "unit",
-        rho: float = 2.0,
-        mu0: float | None = None,
-        mu_max: float = 1e10,
-        max_iter: int = 200,
-        tol: float = 1e-7,
-        n_init: int = 20,
-        views: Sequence[Any] | None = None,
-        device: str | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.lam = lam
-        self.as_released = as_released
-        self.affinity = affinity
-        self.n_kept = n_kept
-        self.scale = scale
-        self.rho = rho
-        self.mu0 = mu0
-        self.mu_max = mu_max
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.views = views
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
+    lam: float = param(positive, default=0.1)
+    as_released: bool = param(flag, default=False)
+    mu0: float | None = param(
+        real(0, open_low=True, none="1e-5, or 1e-4 as released"), default=None
+    )
+    rho: float = 2.0
+    mu_max: float = 1e10
+    max_iter: int = 200
+    tol: float = 1e-7
 
-    def _solve(self, views: Views, Xs: list[Array]) -> Array:
+    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+        """Return the mean of the ``|Z_v|``."""
         run = self._run()
-        Z = solve_tsvdmsc(
-            Xs, lam=self.lam, as_released=self.as_released, rho=self.rho, mu0=self.mu0,
-            mu_max=self.mu_max, run=run,
-        )  # fmt: skip
-        self.n_iter_ = run.n_iter
+        own = self._given("lam", "as_released")
+        Z = solve_tsvdmsc(Xs, **own, **self._penalty(), run=run)
         xp = array_namespace(Z)
-        return xp.mean(xp.abs(Z), axis=0)
+        return run.solution(xp.mean(xp.abs(Z), axis=0))
 
-    def _n_square(self, views: Views) -> float:
-        return super()._n_square(views) + 10 * len(views.arrays)
+    def footprint(self, views: Views) -> tuple[float, float]:
+        """Count n x n matrices: tensors Z, G, W and a complex one of all views."""
+        return super().footprint(views)[0] + 10 * len(views.arrays), 0.0
 
 
 def tensor_singular(T: Array, t: float, *, as_released: bool = False) -> Array:
@@ -156,6 +118,7 @@ def tensor_singular(T: Array, t: float, *, as_released: bool = False) -> Array:
 
     Examples
     --------
+    >>> import numpy as np
     >>> tensor_singular(np.ones((2, 3, 3)), 1.0)[0].round(6)  # one slice of norm 3 sqrt(6)
     array([[0.863917, 0.863917, 0.863917],
            [0.863917, 0.863917, 0.863917],
@@ -188,6 +151,7 @@ def solve_tsvdmsc(
 
     Examples
     --------
+    >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(9, 4))
     >>> Z = solve_tsvdmsc([X, X[:, 1:]], lam=10.0)
     >>> np.allclose(X.T @ Z[0], X.T), np.allclose(X.T[1:] @ Z[1], X.T[1:])

@@ -11,8 +11,9 @@ from sklearn.metrics import normalized_mutual_info_score
 from sklearn.utils.extmath import randomized_svd
 
 from polyspan.clustering.spectral import EXACT_BELOW, spectral_embedding, unit_rows
+from polyspan.inputs.scaling import scale_views
 from polyspan.inputs.views import Views
-from polyspan.methods.baselines import ConcatSpectral, concatenate
+from polyspan.methods.baselines import ConcatSpectral, side_by_side
 from polyspan.solvers.arrays import to_numpy
 
 MOST_COMPARED = 2000  # samples whose single views are clustered for comparison
@@ -173,7 +174,7 @@ def draw_map(W: Any, views: list[Any], n_clusters: int, scale: str | None) -> Ma
         Y: Any = _embedding(W, min(n, max(3, min(n_clusters, MOST_VECTORS))))
     else:
         names = [str(k) for k in range(len(views))]
-        Y = concatenate(Views([_filled(X) for X in views], names), scale)
+        Y = side_by_side(scale_views(Views([_filled(X) for X in views], names), scale))
     wanted = min(MOST_AXES, *Y.shape)
     if sp.issparse(Y) and wanted < min(Y.shape):
         model = PCA(wanted, svd_solver="arpack", random_state=0)
@@ -233,7 +234,7 @@ def _filled(X: Any) -> Any:
 def center_margin(views: list[Any], codes: np.ndarray, scale: str | None) -> np.ndarray:
     """How much nearer a sample is to its own cluster's centre than to the next: 1 - own / next."""
     names = [str(k) for k in range(len(views))]
-    X = concatenate(Views([_filled(X) for X in views], names), scale)
+    X = side_by_side(scale_views(Views([_filled(X) for X in views], names), scale))
     n, c = X.shape[0], int(codes.max()) + 1
     if c == 1:
         return np.ones(n)

@@ -20,7 +20,7 @@ from polyspan.clustering.spectral import cluster_rows
 from polyspan.graphs.proximity import normalized
 from polyspan.inputs.devices import check_device
 from polyspan.inputs.missing import missing_rows
-from polyspan.inputs.params import check_params, device_name, integer, seed
+from polyspan.inputs.params import check_params, device_or_none, integer, seed
 from polyspan.inputs.views import Views, check_views
 from polyspan.methods.anchor_grmsc.anchors import embed, link_spectrum
 from polyspan.methods.anchor_grmsc.estimator import AnchorGRMSC
@@ -95,7 +95,7 @@ def count_clusters(
     check_params(
         "count_clusters",
         {"random_state": random_state, "max_clusters": max_clusters, "device": device},
-        {"random_state": seed, "max_clusters": integer(2, none="n / 5"), "device": device_name},
+        {"random_state": seed, "max_clusters": integer(2, none="n / 5"), "device": device_or_none},
     )
     if device is not None:
         check_device("count_clusters", device)
@@ -130,7 +130,7 @@ def count(
     mean = np.mean(spectra, axis=0)
     gaps = mean[1:-1] - mean[2:]  # gaps[i] is that after i + 2 eigenvalues
     candidates = [int(i) + 2 for i in np.argsort(-gaps, kind="stable")[:N_CANDIDATES]]
-    stability = [_stability(vectors, c, number) for c in candidates]
+    stability = [stability_of(vectors, c, number) for c in candidates]
     scores = np.array([gaps[c - 2] * s for c, s in zip(candidates, stability, strict=True)])
     chosen = candidates[int(np.argmax(scores))]
     own = [int(np.argmax(w[1:-1] - w[2:])) + 2 for w in spectra]
@@ -151,7 +151,7 @@ def _exact_spectra(
 ) -> Iterator[tuple[dict[str, Any], np.ndarray, np.ndarray]]:
     """Settings, ``limit + 1`` eigenvalues and eigenvectors of their graphs, largest first."""
     n = views.n_samples
-    for params, W in graphs(views, progress, device):
+    for params, W in exact_affinities(views, progress, device):
         w, V = scipy.linalg.eigh(normalized(W), subset_by_index=[n - limit - 1, n - 1])
         yield params, w[::-1], V[:, ::-1]
 
@@ -182,7 +182,7 @@ def _anchor_spectra(
             yield params, w[::-1], embed(Zs[0], graph)[:, ::-1]
 
 
-def graphs(
+def exact_affinities(
     views: Views, progress: Progress | None, device: str | None
 ) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
     """Settings of `GRMSC` and their sparse affinities; `select` solves most of them anyway."""
@@ -192,18 +192,16 @@ def graphs(
         if progress is not None:
             progress(done, len(solves), f"number of clusters: GRMSC {params}")
         model = GRMSC(2, **params, device=device)  # the solution is the same for any number
-        checked = model._check(views)
         try:
-            Xs = model._scaled(checked, model.scale)
+            Z = model.represent(views)
         except MemoryError:
             if params["scale"] == "unit":
                 raise
             continue  # this scaling makes wide sparse views dense, the other does not
-        Z = model._solution(checked, Xs)
         yield params, affinity_matrix(Z, "sparse", 10).toarray()
 
 
-def _stability(vectors: list[np.ndarray], c: int, number: int) -> float:
+def stability_of(vectors: list[np.ndarray], c: int, number: int) -> float:
     """Mean adjusted Rand index between the settings' clusterings into c clusters."""
     found = [cluster_rows(V[:, :c], c, n_init=5, random_state=number) for V in vectors]
     pairs = [adjusted_rand_score(a, b) for a, b in combinations(found, 2)]
@@ -216,7 +214,7 @@ def complete_views(owner: str, views: Any) -> Views:
         return check_views(views)
     except ValueError as error:
         try:
-            found = check_views(views, None, GRMSC())
+            found = check_views(views, missing=True)
         except ValueError:
             raise error from None
         gone = [name for X, name in zip(*found, strict=True) if missing_rows(X) is not None]

@@ -12,6 +12,12 @@ from polyspan.methods.baselines import ConcatKMeans, ConcatSpectral
 from polyspan.methods.grmsc import GRMSC
 from polyspan.methods.lmvsc import LMVSC
 
+SCALINGS = ("unit", "standard+unit")
+FULL_GRID_BELOW = 1500  # samples; with more the number of solves falls like 1 / n^2
+# Samples up to which solutions are exact: one of 4,000 takes three minutes on two cores, one of
+# 10,000 nine seconds and 11 GiB on a GPU (docs/speed.md).
+EXACT_UP_TO = 4_000
+EXACT_UP_TO_ON_GPU = 10_000
 # Samples up to which `ConcatSpectral` runs. Its eigensolver factorises the k-NN graph: seconds
 # where there are clusters, but on noise 15 s for 5,000 samples, 100 s for 10,000, and more than
 # 250 s for 20,000.
@@ -66,7 +72,7 @@ def anchor_grid(n: int, n_clusters: int) -> list[dict[str, Any]]:
     return [solve | {"n_kept": kept} for solve in solves for kept in (3, 10)]
 
 
-def _baselines(n: int, n_clusters: int, anchored: bool) -> list[MultiViewClusterer]:
+def baselines(n: int, n_clusters: int, anchored: bool) -> list[MultiViewClusterer]:
     """What costs little, and what a user with so many samples would try instead."""
     models: list[MultiViewClusterer] = []
     if anchored:
@@ -81,7 +87,7 @@ def _baselines(n: int, n_clusters: int, anchored: bool) -> list[MultiViewCluster
     return models + [ConcatKMeans(scale=scale) for scale in SCALINGS]
 
 
-def _settings(
+def grid_settings(
     n: int,
     n_clusters: int,
     estimator: type[MultiViewClusterer],
@@ -100,14 +106,6 @@ def _has_device(estimator: type[MultiViewClusterer]) -> bool:
     return "device" in estimator().get_params(deep=False)
 
 
-SCALINGS = ("unit", "standard+unit")
-FULL_GRID_BELOW = 1500  # samples; with more the number of solves falls like 1 / n^2
-# Samples up to which solutions are exact: one of 4,000 takes three minutes on two cores, one of
-# 10,000 nine seconds and 11 GiB on a GPU (docs/speed.md).
-EXACT_UP_TO = 4_000
-EXACT_UP_TO_ON_GPU = 10_000
-
-
 def exactly(views: Views, device: str | None) -> bool:
     """Whether the samples are few enough for exact solutions, where these are computed."""
     first = views.arrays[0]
@@ -118,7 +116,7 @@ def exactly(views: Views, device: str | None) -> bool:
 
 def _fits(views: Views, device: str | None) -> bool:
     try:
-        GRMSC(2, device=device, n_neighbors=1)._check(views)
+        GRMSC(2, device=device, n_neighbors=1).check(views)
     except MemoryError:
         return False
     return True

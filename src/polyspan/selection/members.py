@@ -18,31 +18,19 @@ from sklearn.utils import check_random_state
 
 from polyspan.base import MultiViewClusterer
 from polyspan.inputs.devices import check_device
-from polyspan.inputs.params import check_params, device_name, integer, real, seed
+from polyspan.inputs.params import check_params, device_or_none, integer, real, seed
 from polyspan.inputs.views import Views
 from polyspan.methods.anchor_grmsc.estimator import AnchorGRMSC
 from polyspan.methods.grmsc import GRMSC
 from polyspan.selection.consensus import consensus, pairwise_nmi, rank_settings
-from polyspan.selection.count import Progress, complete_views, count, count_clusters
+from polyspan.selection.count import Progress, complete_views, count
 from polyspan.selection.grids import (
-    _baselines,
-    _settings,
     anchor_grid,
-    default_grid,
+    baselines,
     exactly,
+    grid_settings,
 )
 from polyspan.solvers.cache import sharing
-
-__all__ = [
-    "Selection",
-    "anchor_grid",
-    "consensus",
-    "count_clusters",
-    "default_grid",
-    "pairwise_nmi",
-    "rank_settings",
-    "select",
-]
 
 
 @dataclass
@@ -159,12 +147,12 @@ def select(
         own, params = estimator, grid
         if estimator is GRMSC and grid is None and not exactly(found, device):
             own, params = AnchorGRMSC, anchor_grid(n, c)
-        settings = _baselines(n, c, own is not estimator) + _settings(n, c, own, params, device)
+        settings = baselines(n, c, own is not estimator) + grid_settings(n, c, own, params, device)
         table: list[dict[str, Any]] = []
         rows: list[np.ndarray] = []
         for model in settings:
             done = len(table)
-            row = _row(model)
+            row = new_row(model)
             table.append(row)
             if rows and budget is not None and time.perf_counter() - started > budget:
                 row |= {"status": "not run", "reason": f"the budget of {budget:g} s was spent"}
@@ -199,7 +187,7 @@ def select(
     return Selection(merged, certainty, best, table, c, evidence, asked)
 
 
-def _row(model: MultiViewClusterer) -> dict[str, Any]:
+def new_row(model: MultiViewClusterer) -> dict[str, Any]:
     """Row of the table for a setting that has not run yet."""
     values = model.get_params(deep=False)
     plain = type(model)().get_params(deep=False)
@@ -276,7 +264,7 @@ def _check_arguments(
             f"{estimator!r}."
         )
     values = {"budget": budget, "random_state": random_state, "device": device}
-    checks = {"random_state": seed, "device": device_name}
+    checks = {"random_state": seed, "device": device_or_none}
     check_params("select", values, checks | ({} if budget is None else {"budget": real(0)}))
     if device is not None:
         check_device("select", device)

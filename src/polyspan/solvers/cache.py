@@ -14,10 +14,11 @@ from typing import TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from array_api_compat import is_numpy_array
+from array_api_compat import is_numpy_array, is_torch_array
 
-from polyspan.solvers.arrays import Array
+from polyspan.solvers.arrays import Array, to_numpy
 
+D = TypeVar("D", bound=Hashable)
 T = TypeVar("T")
 
 
@@ -100,23 +101,60 @@ def sharing(limit: int = 2**30, store: Store | None = None) -> Iterator[Store]:
 
 
 def fingerprint(arrays: Sequence[Array]) -> str | None:
-    """Hash of the content of NumPy or sparse arrays; None for others, and outside `sharing`."""
-    known = all(is_numpy_array(X) or sp.issparse(X) for X in arrays)
-    if _active.get() is None or not known:
-        return None
+    """Hash of the content of NumPy, torch or sparse arrays; None for arrays of other libraries."""
     total = hashlib.blake2b(digest_size=16)
     for X in arrays:
-        total.update(repr((type(X).__name__, X.shape, X.dtype.str)).encode())
-        for part in (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,):
+        if sp.issparse(X):
+            parts = [X.data, X.indices, X.indptr]
+        elif is_numpy_array(X) or is_torch_array(X):
+            parts = [to_numpy(X)]
+        else:
+            return None
+        place = str(getattr(X, "device", "cpu"))
+        total.update(repr((type(X).__name__, tuple(X.shape), str(X.dtype), place)).encode())
+        for part in parts:
             total.update(np.ascontiguousarray(part).data)
     return total.hexdigest()
 
 
-def shared(key: tuple[Hashable, ...], make: Callable[[], T], size: int) -> T:
-    """Return ``make()``, or what it gave for this key before, inside `sharing`.
+def shared(
+    make: Callable[[D, Sequence[Array]], T],
+    what: D,
+    arrays: Sequence[Array],
+    size: int,
+    instead: Callable[[], T] | None = None,
+) -> T:
+    """Return ``make(what, arrays)``, or what that gave before, inside `sharing`.
 
-    ``size`` is about how many bytes the result holds. A key with a None at its head, an unknown
-    fingerprint, is never shared.
+    ``what`` is a frozen description of what is made. It and the content of the arrays are all that
+    ``make`` gets to see, and they are the key: nothing can be forgotten in it.
+
+    Parameters
+    ----------
+    make : function
+        Has to be a pure function of its arguments.
+    what : hashable
+        All parameters.
+    arrays : list of arrays
+        All data.
+    size : int
+        About how many bytes the result holds.
+    instead : function, optional
+        Gives the same without a block around it, where that saves work.
+
+    Examples
+    --------
+    >>> def power(exponent, arrays):
+    ...     print("made")
+    ...     return arrays[0] ** exponent
+    >>> with sharing():
+    ...     _ = [shared(power, exponent, [np.eye(2)], 32) for exponent in (2, 3, 2)]
+    made
+    made
     """
     store = _active.get()
-    return make() if store is None or key[0] is None else store.get(key, make, size)
+    content = None if store is None else fingerprint(arrays)
+    if store is None or content is None:
+        return make(what, arrays) if instead is None else instead()
+    key = make.__module__, make.__qualname__, what, content
+    return store.get(key, lambda: make(what, arrays), size)

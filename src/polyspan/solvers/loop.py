@@ -1,11 +1,15 @@
-"""The loop around a solver: counts turns, records residuals, reports, stops and warns."""
+"""The loop around a solver: counts iterations, records residuals, reports and stops.
+
+A solver returns what it found and how its loop went, a `Solution`; whoever called it decides what
+to keep, and whether to warn.
+"""
 
 import math
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any, NamedTuple
 
 from sklearn.exceptions import ConvergenceWarning
 
@@ -34,6 +38,18 @@ def watching(listener: Listener) -> Iterator[None]:
         yield
     finally:
         _listener.reset(token)
+
+
+class Solution(NamedTuple):
+    """What a solver found, and how its loop went."""
+
+    Z: Any  # the representation, graph, embedding or labels: what the method is about
+    n_iter: int | None = None
+    history: dict[str, list[float]] | None = None
+    converged: bool = True
+    extras: dict[str, Any] = {}  # what else was learnt, by the names of the fitted attributes
+    complaints: tuple[Warning, ...] = ()  # what the user should be told
+    random_state: Any = None  # random numbers that go on after those the solver drew
 
 
 class Run:
@@ -84,14 +100,18 @@ class Run:
             listener = _listener.get()
             if listener is not None:
                 listener(self)
+
+    def solution(self, Z: Any, **extras: Any) -> Solution:
+        """Return what was found, with the record of this loop."""
+        told: tuple[Warning, ...] = ()
         if not self.converged:
             last = ", ".join(f"{k} {v[-1]:.1e}" for k, v in self.history.items())
-            warnings.warn(
+            words = (
                 f"{self.name} stopped after max_iter={self.max_iter} turns before it converged to "
-                f"tol={self.tol:g} (last residuals: {last}): raise max_iter, or raise tol.",
-                ConvergenceWarning,
-                stacklevel=2,
+                f"tol={self.tol:g} (last residuals: {last}): raise max_iter, or raise tol."
             )
+            told = (ConvergenceWarning(words),)
+        return Solution(Z, self.n_iter, self.history, self.converged, extras, told)
 
     def check(self, **residuals: float) -> None:
         """Record this turn's residuals; the loop ends when all are below ``tol``."""

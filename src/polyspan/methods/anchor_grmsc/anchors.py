@@ -9,7 +9,6 @@ import scipy.sparse as sp
 from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.metrics import pairwise_distances_argmin
 
-from polyspan.chunked.chunks import load
 from polyspan.chunked.workers import Cluster, Threads
 from polyspan.clustering.spectral import quiet_kmeans, unit_rows
 from polyspan.solvers.arrays import Array
@@ -196,7 +195,7 @@ def project(chunk: Any, frame: Frame) -> np.ndarray:
     array([[2., 5.]])
     """
     parts = []
-    for X, P in zip(load(chunk), frame.bases, strict=True):
+    for X, P in zip(chunk, frame.bases, strict=True):
         C = np.asarray(X @ P)
         if sp.issparse(X):  # may be too wide to be made dense
             squares = np.asarray(X.multiply(X).sum(axis=1)).ravel() - np.sum(C * C, axis=1)

@@ -19,7 +19,7 @@ The files beside this one: ``solver`` does this in O(n) per turn, without approx
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,24 +27,16 @@ from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from polyspan.base import AFTER_THE_SOLUTION, COMMON, About, MultiViewClusterer
-from polyspan.chunked.chunks import (
-    Rows,
-    check_content,
-    dask_chunks,
-    inspect,
-    load,
-    scaled,
-    standardize,
-    take_samples,
-)
+from polyspan.base import About, Penalised
+from polyspan.chunked.chunks import Rows, Span, inspect, make_chunks, take_samples
 from polyspan.chunked.sources import is_large, open_views
 from polyspan.chunked.workers import Cluster, Threads, active_client, bounds
 from polyspan.clustering.spectral import quiet_kmeans
 from polyspan.graphs.neighbors import EXACT_BELOW
+from polyspan.inputs.content import check_content, joined
 from polyspan.inputs.memory import available_memory
-from polyspan.inputs.params import check_params, integer, one_of, real
-from polyspan.inputs.scaling import _check_dense, check_products
+from polyspan.inputs.params import Neighbors, check_params, integer, one_of, param, positive, real
+from polyspan.inputs.scaling import check_dense, check_products
 from polyspan.inputs.views import Views
 from polyspan.methods.anchor_grmsc.anchors import (
     Bipartite,
@@ -56,11 +48,12 @@ from polyspan.methods.anchor_grmsc.anchors import (
     nearest_center,
     project,
 )
-from polyspan.methods.anchor_grmsc.laplacian import sample_laplacian
-from polyspan.methods.anchor_grmsc.solver import gram, represent, solve_anchors
-from polyspan.solvers.arrays import to_numpy
-from polyspan.solvers.cache import fingerprint, shared
+from polyspan.methods.anchor_grmsc.laplacian import sample_laplacian, unreliable
+from polyspan.methods.anchor_grmsc.solver import gram, represent, solve_anchors, unsolved
+from polyspan.solvers.arrays import Array, to_numpy
+from polyspan.solvers.cache import shared
 from polyspan.solvers.eigen import eigh
+from polyspan.solvers.loop import Solution
 
 SAMPLE = 20_000  # samples from which anchors and centres are learnt, at least
 
@@ -74,7 +67,7 @@ def _kind_of_anchors(value: Any) -> str | None:
     return None if usable and found.min() >= 0 else words
 
 
-class AnchorGRMSC(MultiViewClusterer):
+class AnchorGRMSC(Penalised):
     """GRMSC for up to millions of samples, which are represented by anchors; also on Dask.
 
     Parameters
@@ -175,175 +168,102 @@ class AnchorGRMSC(MultiViewClusterer):
     ((30, 600), (5,))
     """
 
-    _about = About(
+    about = About(
         paper="GRMSC on anchors, after Zheng et al. 2020, arXiv:2004.03106",
         objective="min |Z|_* + lam1 sum_k |X_k - A_k Z|_{2,1} + lam2 sum_k Tr(Z L_k Z^T)",
         needs="n_anchors; n_neighbors, lam1 and lam2 as GRMSC; views may be files or dask arrays",
         cost="O(n m (m + p + k^2)) per turn with m anchors, about 25 turns",
     )
-    _checks = COMMON | {
-        "n_anchors": integer(1, none="min(n, max(100, 5 n_clusters))"),
-        "anchors": _kind_of_anchors,
-        "n_neighbors": integer(1, none="min(10, n - 1)"),
-        "lam1": real(0, open_low=True),
-        "lam2": real(0),
-        "alpha": real(0, none="1e-3 min(1, 2000 / n)"),
-        "sigma2": one_of("own", "first"),
-        "rho": real(1),
-        "mu0": real(0, open_low=True, none="1e-4 up to 20,000 samples in float64, else 1e-2"),
-        "mu_max": real(0, open_low=True),
-        "dtype": one_of("auto", "float32", "float64"),
-        "chunk_size": integer(1),
-        "n_jobs": integer(1, none="as many as BLAS may use"),
-    }
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_anchors: int | None = None,
-        anchors: Any = "kmeans",
-        n_neighbors: int | None = None,
-        lam1: float = 0.1,
-        lam2: float = 1.0,
-        alpha: float | None = None,
-        affinity: str = "sparse",
-        n_kept: int = 5,
-        sigma2: str = "own",
-        scale: str | None = "unit",
-        rho: float = 1.9,
-        mu0: float | None = None,
-        mu_max: float = 1e6,
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        n_init: int = 20,
-        dtype: str = "auto",
-        chunk_size: int = 8192,
-        n_jobs: int | None = None,
-        views: Sequence[Any] | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_anchors = n_anchors
-        self.anchors = anchors
-        self.n_neighbors = n_neighbors
-        self.lam1 = lam1
-        self.lam2 = lam2
-        self.alpha = alpha
-        self.affinity = affinity
-        self.n_kept = n_kept
-        self.sigma2 = sigma2
-        self.scale = scale
-        self.rho = rho
-        self.mu0 = mu0
-        self.mu_max = mu_max
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.dtype = dtype
-        self.chunk_size = chunk_size
-        self.n_jobs = n_jobs
-        self.views = views
-        self.random_state = random_state
-        self.verbose = verbose
+    n_anchors: int | None = param(integer(1, none="min(n, max(100, 5 n_clusters))"), default=None)
+    anchors: Any = param(_kind_of_anchors, default="kmeans")
+    n_neighbors: int | None = param(Neighbors(10), default=None)
+    lam1: float = param(positive, default=0.1)
+    lam2: float = param(real(0), default=1.0)
+    alpha: float | None = param(real(0, none="1e-3 min(1, 2000 / n)"), default=None)
+    affinity: str = param(one_of("dense", "sparse"), default="sparse")
+    n_kept: int = param(integer(1), default=5)
+    sigma2: str = param(one_of("own", "first"), default="own")
+    mu0: float | None = param(
+        real(0, open_low=True, none="1e-4 up to 20,000 samples in float64, else 1e-2"), default=None
+    )
+    tol: float = 1e-4
+    dtype: str = param(one_of("auto", "float32", "float64"), default="auto")
+    chunk_size: int = param(integer(1), default=8192)
+    n_jobs: int | None = param(integer(1, none="as many as BLAS may use"), default=None)
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Cluster the samples.
+    def check(self, X: Any) -> Views:
+        """Check parameters, views and memory, without fitting; large views only by their sizes.
 
         Parameters
         ----------
         X : list, tuple or dict of views, or one view
             Samples in rows: what every method takes, or memory-mapped, Zarr or dask arrays, or
             paths to ``.npy``, ``.parquet`` or ``.zarr`` (see the notes of the class).
-        y : ignored
-            For scikit-learn's conventions.
 
         Returns
         -------
-        self
+        Views
         """
-        data = None  # what Z is shared by, and bytes per number
-        if is_large(X):
-            views, names = self._open(X)
-        else:
-            views, names = _arrays(self._check(X), self.scale)
-            content = fingerprint(views) if self._shareable() else None
-            data = None if content is None else (content, self._numbers(views).itemsize)
-        m = self._count_anchors(int(views[0].shape[0]))
-        client = active_client(views)
-        self._check_room(views, m, client)
+        views = self._open(X) if is_large(X) else _in_numpy(super().check(X), self.scale)
+        self._check_room(views, self._count_anchors(views.n_samples))
+        return views
+
+    def scaled(self, views: Views) -> list[Array]:
+        """Return nothing: chunks are scaled where the workers are."""
+        return []
+
+    def _solution(self, views: Views, Xs: list[Array], y: Any = None) -> Solution:
+        """Represent the samples, and cluster their links where the workers are."""
+        client = active_client(views.arrays)
         with Threads(self.n_jobs) if client is None else Cluster(client) as workers:
-            chunks, spans, scaling = self._chunks(workers, views, names, is_large(X))
-            self._fit(workers, chunks, spans, m, data)
-        self.scaling_ = scaling
-        return self
-
-    def _fit(
-        self,
-        workers: Any,
-        chunks: list[Any],
-        spans: list[Any],
-        m: int,
-        data: tuple[str, int] | None,
-    ) -> None:
-        n, rng = spans[-1][1], check_random_state(self.random_state)
-        Zs = self._shared(workers, chunks, spans, m, rng, data)
-        kept = None if self.affinity == "dense" else self.n_kept
-        bipartite = bipartite_graph(workers, Zs, self.n_clusters, kept)
-        self.bipartite_: tuple[Any, ...] = tuple(bipartite)  # plain tuples can be saved
-        Ys = workers.map(embed, Zs, graph=bipartite)
-        chosen = np.sort(rng.choice(n, min(n, max(SAMPLE, 100 * self.n_clusters)), replace=False))
-        (Y,) = take_samples(workers, workers.map(_alone, Ys), spans, chosen)
-        with quiet_kmeans():
-            kmeans = KMeans(self.n_clusters, n_init=self.n_init, random_state=rng).fit(Y)
-        self.centers_ = kmeans.cluster_centers_
-        found = workers.map(nearest_center, Ys, centers=self.centers_)
-        self.labels_ = np.concatenate(workers.collect(found))
-        if isinstance(workers, Threads):
-            self.representation_ = np.concatenate(Zs).T
-        else:
-            self.__dict__.pop("representation_", None)  # of an earlier fit
-
-    def _shareable(self) -> bool:
-        """Whether data and parameters say all that a fit finds."""
-        return isinstance(self.random_state, int | np.integer) and isinstance(self.anchors, str)
-
-    def _shared(
-        self,
-        workers: Any,
-        chunks: list[Any],
-        spans: list[Any],
-        m: int,
-        rng: np.random.RandomState,
-        data: tuple[str, int] | None,
-    ) -> list[Any]:
-        """Z by `_represent`, or from an earlier fit inside `polyspan.solvers.cache.sharing`."""
-        if data is None:
-            return self._represent(workers, chunks, spans, m, rng)
-
-        def make() -> Any:
-            return self._recorded(
-                lambda: (self._represent(workers, chunks, spans, m, rng), rng.get_state())
+            Zs, spans, found = self._represented(workers, views)
+            rng = np.random.RandomState()
+            rng.set_state(found.random_state)  # what is drawn goes on after the representation
+            kept = None if self.affinity == "dense" else self.n_kept
+            graph = bipartite_graph(workers, Zs, self.n_clusters, kept)
+            Ys = workers.map(embed, Zs, graph=graph)
+            n, most = views.n_samples, max(SAMPLE, 100 * self.n_clusters)
+            chosen = np.sort(rng.choice(n, min(n, most), replace=False))
+            (Y,) = take_samples(workers, workers.map(_alone, Ys), spans, chosen)
+            with quiet_kmeans():
+                kmeans = KMeans(self.n_clusters, n_init=self.n_init, random_state=rng).fit(Y)
+            centers = kmeans.cluster_centers_
+            labels = np.concatenate(
+                workers.collect(workers.map(nearest_center, Ys, centers=centers))
             )
+            # Plain tuples can be saved.
+            learnt = found.extras | {"bipartite_": tuple(graph), "centers_": centers}
+            if client is None:
+                learnt["representation_"] = np.concatenate(Zs).T
+        return found._replace(Z=labels, extras=learnt)
 
-        after = (AFTER_THE_SOLUTION | {"n_clusters", "n_anchors", "n_jobs"}) - {"random_state"}
-        params = {k: v for k, v in self.get_params().items() if k not in after}
-        key = data[0], type(self).__name__, m, repr(sorted(params.items()))
-        Zs, state = self._replayed(shared(key, make, spans[-1][1] * m * data[1]), frames=5)
-        rng.set_state(state)  # what is drawn after it is the same as well
-        return Zs
+    def _represented(self, workers: Threads | Cluster, views: Views) -> "Represented":
+        """By `represent`, or from an earlier fit inside `polyspan.solvers.cache.sharing`."""
+        # Data and parameters must say all that a fit finds.
+        known = isinstance(self.random_state, int | np.integer) and isinstance(self.anchors, str)
+        if not known or is_large(views.arrays):
+            return self.represent(workers, views)
+        m = self._count_anchors(views.n_samples)
+        params = self.get_params(deep=False) | {"n_anchors": m}
+        for name in ("n_clusters", "affinity", "n_kept", "n_init", "views"):
+            del params[name]
+        size = views.n_samples * m * self._numbers(views).itemsize
+        return shared(
+            represent_problem,
+            tuple(sorted(params.items())),
+            views.arrays,
+            size,
+            instead=lambda: self.represent(workers, views),
+        )
 
-    def _represent(
-        self,
-        workers: Any,
-        chunks: list[Any],
-        spans: list[Any],
-        m: int,
-        rng: np.random.RandomState,
-    ) -> list[Any]:
-        """Solve for Z, transposed and in chunks."""
-        n = spans[-1][1]
+    def represent(self, workers: Threads | Cluster, views: Views) -> "Represented":
+        """Solve for Z, transposed and in chunks, where the workers are."""
+        n, rng, dtype = views.n_samples, check_random_state(self.random_state), self._numbers(views)
+        m, new = self._count_anchors(n), is_large(views.arrays)
+        chunks, spans, moments = make_chunks(
+            workers, views, self.chunk_size, self.scale, dtype, new
+        )
         chosen = rng.choice(n, min(n, max(SAMPLE, n // 100)), replace=False)
         sample = take_samples(workers, chunks, spans, np.sort(chosen))
         if isinstance(self.anchors, str):
@@ -351,31 +271,39 @@ class AnchorGRMSC(MultiViewClusterer):
         else:
             taken = take_samples(workers, chunks, spans, np.asarray(self.anchors))
             As = [A.toarray() if sp.issparse(A) else A for A in taken]
-        self.alpha_ = 1e-3 * min(1, 2000 / n) if self.alpha is None else float(self.alpha)
-        self.recall_, L = [1.0] * len(As), None
+        alpha = 1e-3 * min(1, 2000 / n) if self.alpha is None else float(self.alpha)
+        recall, L = [1.0] * len(As), None
         if self.lam2 > 0:
-            k = self._count_neighbors(n)
-            L, self.recall_ = sample_laplacian(
-                workers, chunks, spans, sample, k, self.alpha_, self.sigma2, rng
-            )
+            k = self._neighbors(n)
+            L, recall = sample_laplacian(workers, chunks, spans, sample, k, alpha, self.sigma2, rng)
         del sample
         run, frame = self._run(), make_frame(As)
         exact = n <= EXACT_BELOW and As[0].dtype == np.float64
-        mu0 = (1e-4 if exact else 1e-2) if self.mu0 is None else self.mu0
-        Xs = workers.map(project, chunks, frame=workers.share(frame))
+        penalty = self._penalty()
+        if self.mu0 is None:
+            penalty["mu0"] = 1e-4 if exact else 1e-2
+        coordinates = workers.map(project, chunks, frame=workers.share(frame))
         chunks.clear()  # their memory is needed
-        Zs, self.products_ = solve_anchors(
-            workers, Xs, spans, frame, L, lam1=self.lam1, lam2=self.lam2, rho=self.rho,
-            mu0=mu0, mu_max=self.mu_max, run=run,
+        Zs, products = solve_anchors(
+            workers, coordinates, spans, frame, L, lam1=self.lam1, lam2=self.lam2, **penalty,
+            run=run,
         )  # fmt: skip
         del L
         # What predict needs: Psi^{1/2} A, in the coordinates of the solver.
         w, V = eigh(sum(workers.collect(workers.map(gram, Zs))))
-        root = (V * np.clip(w, 0, None) ** 0.25) @ V.T
-        self.frame_: tuple[Any, ...] = tuple(frame)
-        self.root_ = root
-        self.n_iter_, self.anchors_ = run.n_iter, As
-        return workers.map(_rotated, Zs, U=frame.U)
+        found = run.solution(
+            None,
+            anchors_=As,
+            alpha_=alpha,
+            recall_=recall,
+            products_=products,
+            scaling_=moments,
+            frame_=tuple(frame),
+            root_=(V * np.clip(w, 0, None) ** 0.25) @ V.T,
+        )
+        told = (*found.complaints, *unreliable(recall), *unsolved(products))
+        found = found._replace(complaints=told, random_state=rng.get_state())
+        return Represented(workers.map(_rotated, Zs, U=frame.U), spans, found)
 
     def predict(self, X: Any) -> np.ndarray:
         """Assign new samples to the clusters, without a new fit (see the notes of the class).
@@ -392,7 +320,11 @@ class AnchorGRMSC(MultiViewClusterer):
             Cluster of every new sample.
         """
         check_is_fitted(self)
-        views, names = self._open_new(X) if is_large(X) else self._check_new(X)
+        if is_large(X):
+            views, names = open_views(X)
+            views = self._in_order(views, names, isinstance(X, Mapping))
+        else:
+            views = self._check_new(X).arrays
         frame = Frame(*self.frame_)
         n, dtype = int(views[0].shape[0]), frame.A.dtype
         fixed = {"frame": frame, "root": self.root_, "lam1": self.lam1}
@@ -402,47 +334,31 @@ class AnchorGRMSC(MultiViewClusterer):
                 for a, b in bounds(n, self.chunk_size)
             ]
             if is_large(X):
-                contents = workers.map(inspect, parts, [part.start for part in parts])
-                check_content(contents, names, new=True)
+                seen = workers.map(inspect, parts)
+                found = [joined([one.content for one in view]) for view in zip(*seen, strict=True)]
+                check_content(found, self.view_names_, new=True)
             Zs = workers.map(represent, parts, **fixed)
             Ys = workers.map(embed, Zs, graph=Bipartite(*self.bipartite_))
             return np.concatenate(workers.map(nearest_center, Ys, centers=self.centers_))
 
-    def _open_new(self, X: Any) -> tuple[list[Any], list[str]]:
-        """Check the form of new samples that are read in chunks, as `_check_new` does in memory."""
-        views, names = open_views(X)
-        if isinstance(X, Mapping) and self._named():
-            if set(names) != set(self.view_names_):
-                raise ValueError(
-                    f"AnchorGRMSC.predict got the views {', '.join(names)}, but the model was "
-                    f"fitted on {', '.join(self.view_names_)}: give views of the same names."
-                )
-            views = [views[names.index(known)] for known in self.view_names_]
-        dims = [int(view.shape[1]) for view in views]
-        if dims != self.view_widths_:
-            raise ValueError(
-                f"AnchorGRMSC.predict: the views have {dims} features, but the model was fitted on "
-                f"{self.view_widths_}: give the same views as to fit."
-            )
-        return views, self.view_names_
-
-    def _open(self, X: Any) -> tuple[list[Any], list[str]]:
+    def _open(self, X: Any) -> Views:
         """Check parameters and sizes of views that are read in chunks."""
         name = type(self).__name__
-        check_params(name, self.get_params(deep=False), self._checks)
+        check_params(name, self.get_params(deep=False), self.parameter_checks())
         if self.views is not None:
             raise ValueError(
                 "views=... cuts one 2-D array in memory into views; give files and lazy arrays as "
                 "a list of views instead."
             )
-        views, names = open_views(X)
-        if views[0].shape[0] < 2:
-            raise ValueError(f"view {names[0]} has 1 sample; clustering needs at least 2.")
-        self._check_counts(int(views[0].shape[0]))
-        self.n_features_in_ = sum(int(view.shape[1]) for view in views)
+        views = Views(*open_views(X))
+        if views.n_samples < 2:
+            raise ValueError(f"view {views.names[0]} has 1 sample; clustering needs at least 2.")
+        self._check_counts(views.n_samples)
+        self.view_names_ = views.names
+        self.view_widths_ = [int(view.shape[1]) for view in views.arrays]
+        self.n_features_in_ = sum(self.view_widths_)
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
-        self.view_names_, self.view_widths_ = names, [int(view.shape[1]) for view in views]
-        return views, names
+        return views
 
     def _count_anchors(self, n: int) -> int:
         """Return the number of anchors, or refuse it."""
@@ -463,24 +379,25 @@ class AnchorGRMSC(MultiViewClusterer):
             )
         return m
 
-    def _count_neighbors(self, n: int) -> int:
-        return min(10, n - 1) if self.n_neighbors is None else self.n_neighbors
-
-    def _numbers(self, views: Sequence[Any]) -> Any:
+    def _numbers(self, views: Views) -> Any:
         """Return the dtype of the solver."""
         if self.dtype != "auto":
             return np.dtype(self.dtype)
-        single = all(getattr(view, "dtype", np.float64) == np.float32 for view in views)
-        return np.dtype("f4" if single or views[0].shape[0] > EXACT_BELOW else "f8")
+        single = all(getattr(view, "dtype", np.float64) == np.float32 for view in views.arrays)
+        return np.dtype("f4" if single or views.n_samples > EXACT_BELOW else "f8")
 
-    def _check_room(self, views: Sequence[Any], m: int, client: Any) -> None:
+    def _check_room(self, views: Views, m: int) -> None:
         """Refuse what does not fit in memory, before any work."""
-        n, size = int(views[0].shape[0]), self._numbers(views).itemsize
-        k = self._count_neighbors(n)
-        reduced = sum(min(m, int(view.shape[1])) + 1 for view in views)
+        n, size, k = (
+            views.n_samples,
+            self._numbers(views).itemsize,
+            self._neighbors(views.n_samples),
+        )
+        reduced = sum(min(m, int(view.shape[1])) + 1 for view in views.arrays)
         # The state, four m x n matrices of the systems that are solved, and half of the two-hop
         # entries (mutual neighbours are fewer than k) of every view, each with its column number.
-        need = n * (size * (2 * reduced + 8 * m) + len(views) * k * k / 2 * (size + 4))
+        need = n * (size * (2 * reduced + 8 * m) + len(views.arrays) * k * k / 2 * (size + 4))
+        client = active_client(views.arrays)
         free, where = available_memory(), "free"
         if client is not None:
             found = client.scheduler_info(n_workers=-1)["workers"].values()
@@ -493,47 +410,35 @@ class AnchorGRMSC(MultiViewClusterer):
                 'dtype="float32", or give dask arrays and a larger cluster.'
             )
 
-    def _chunks(
-        self, workers: Any, views: list[Any], names: list[str], unchecked: bool
-    ) -> tuple[list[Any], list[Any], Any]:
-        """Cut the views into chunks, look at them, and scale them."""
-        dtype, n = self._numbers(views), int(views[0].shape[0])
-        lazy: list[Any]
-        if isinstance(workers, Cluster):
-            lazy, spans = dask_chunks(workers.client, views, self.chunk_size)
-        else:
-            spans = bounds(n, self.chunk_size)
-            lazy = [Rows(views, *span, self.scale, None, dtype) for span in spans]
-        scaling = None
-        if unchecked or self.scale == "standard+unit":
-            contents = workers.collect(workers.map(inspect, lazy, [start for start, _ in spans]))
-            if unchecked:
-                check_content(contents, names)
-            if self.scale == "standard+unit":
-                scaling = standardize(contents)
-        if isinstance(workers, Cluster):
-            fixed = {"scale": self.scale, "scaling": scaling, "dtype": dtype}
-            return workers.map(scaled, lazy, **fixed), spans, scaling
-        lazy = [part._replace(scaling=scaling) for part in lazy]
-        free = available_memory()
-        size = n * sum(int(view.shape[1]) for view in views) * dtype.itemsize
-        if free is None or size < free / 4 or any(sp.issparse(view) for view in views):
-            lazy = workers.map(load, lazy)  # else they are read again each time
-        return lazy, spans, scaling
-
-    def _n_square(self, views: Views) -> float:
-        return 0.0
+    def footprint(self, views: Views) -> tuple[float, float]:
+        """Count nothing: the need is known better, and checked, where the anchors are counted."""
+        return 0.0, 0.0
 
 
-def _arrays(views: Views, scale: str | None) -> tuple[list[Any], list[str]]:
-    """Return checked views in memory as NumPy or sparse arrays, and their names."""
+class Represented(NamedTuple):
+    """Z of the samples, transposed and in chunks, and how the solver found it."""
+
+    Zs: list[Any]
+    spans: list[Span]
+    found: Solution
+
+
+def represent_problem(what: tuple[tuple[str, Any], ...], arrays: Sequence[Array]) -> Represented:
+    """Represent by a model that has nothing but the parameters that were described."""
+    model = AnchorGRMSC(**dict(what), n_clusters=1)
+    with Threads(model.n_jobs) as workers:
+        return model.represent(workers, Views(list(arrays), [str(k) for k in range(len(arrays))]))
+
+
+def _in_numpy(views: Views, scale: str | None) -> Views:
+    """Return checked views in memory as NumPy or sparse arrays."""
     if scale is None:
         check_products(views)
     if scale == "standard+unit":
         for view, name in zip(*views, strict=True):
             if sp.issparse(view):
-                _check_dense(view, name)
-    return [x if sp.issparse(x) else to_numpy(x) for x in views.arrays], views.names
+                check_dense(view, name)
+    return Views([x if sp.issparse(x) else to_numpy(x) for x in views.arrays], views.names)
 
 
 def _alone(Y: np.ndarray) -> list[np.ndarray]:

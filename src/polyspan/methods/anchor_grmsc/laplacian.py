@@ -1,13 +1,11 @@
 """The Laplacian of AnchorGRMSC: graphs of the two orders on the samples, where the workers are."""
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from polyspan.chunked.chunks import load
 from polyspan.chunked.workers import bounds
 from polyspan.graphs import proximity, sparse_laplacian
 from polyspan.graphs.neighbors import neighbors, recall
@@ -43,7 +41,7 @@ def sample_laplacian(
 
     Examples
     --------
-    >>> from polyspan.chunked.chunks import Threads
+    >>> from polyspan.chunked.workers import Threads
     >>> X = np.random.default_rng(0).normal(size=(40, 3))
     >>> rng = np.random.RandomState(0)
     >>> with Threads(1) as workers:
@@ -74,26 +72,26 @@ def sample_laplacian(
             sparse_laplacian.sparse_graph, lists, sigmas, sigma2=sigma2, rank=rank,
             sample=random_state.choice(n, DENSE_BELOW, replace=False),
         )  # fmt: skip
-    _check_recall(recalls)
     rows = bounds(n, sparse_laplacian.ROWS)
     blocks = workers.map(sparse_laplacian.sparse_rows, rows, found=found, alpha=alpha)
     fixed = {"alpha": alpha, "order": order, "dtype": sample[0].dtype}
     return workers.submit(sparse_laplacian.assemble, blocks, found, **fixed), recalls
 
 
-def _check_recall(recalls: Sequence[float]) -> None:
-    for view, found in enumerate(recalls):
-        if found < 0.8:
-            warnings.warn(
-                f"Only {found:.0%} of the neighbours in view {view} were found: the graph of this "
-                "view is not reliable; reduce its features first.",
-                UserWarning,
-                stacklevel=7,
-            )
+def unreliable(recalls: Sequence[float]) -> list[Warning]:
+    """Complain of views of which too few neighbours were found."""
+    return [
+        UserWarning(
+            f"Only {found:.0%} of the neighbours in view {view} were found: the graph of this view "
+            "is not reliable; reduce its features first."
+        )
+        for view, found in enumerate(recalls)
+        if found < 0.8
+    ]
 
 
 def _dense_graph(view: int, chunks: list[Any], k: int, sigma2: str) -> sparse_laplacian.Graph:
-    parts = [load(chunk)[view] for chunk in chunks]
+    parts = [chunk[view] for chunk in chunks]
     X = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
     return sparse_laplacian.dense_graph(X, k, sigma2)
 

@@ -16,13 +16,12 @@ Everything costs O(n), and no step is an approximation:
 Samples are in rows below: Z, D, Y2 are n x m, chunk by chunk.
 """
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from polyspan.chunked.workers import Threads, pick
+from polyspan.chunked.workers import pick
 from polyspan.graphs import sparse_laplacian
 from polyspan.methods.anchor_grmsc.anchors import Frame, project
 from polyspan.solvers import prox
@@ -70,7 +69,7 @@ def solve_anchors(
     """
     turns, mu, m, products = iter(run), mu0, 0.0, []
     there = workers.share(frame)
-    fixed: dict[str, Any] = {"frame": there, "inplace": isinstance(workers, Threads)}
+    fixed: dict[str, Any] = {"frame": there, "inplace": not workers.remote}
 
     def z_step(parts: list[Any], Fs: list[Any]) -> list[Any]:
         """Steps of all chunks, each in pieces of a few columns."""
@@ -118,14 +117,18 @@ def solve_anchors(
         run.check(split=max(s for s, _ in sizes), data=max(d for _, d in sizes))
         mu = now["after"]
         del done, steps
-    if max(products, default=0) >= sparse_laplacian.MAX_PRODUCTS:
-        warnings.warn(
-            f"Some systems of the Z step were not solved to the end in {max(products)} products "
-            "with the Laplacian: raise alpha, which ties all samples together, or lower lam2.",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
     return [workers.submit(pick, part, 2) for part in parts], products
+
+
+def unsolved(products: list[int]) -> list[Warning]:
+    """Complain of systems that took all products with the Laplacian that they may."""
+    if max(products, default=0) < sparse_laplacian.MAX_PRODUCTS:
+        return []
+    words = (
+        f"Some systems of the Z step were not solved to the end in {max(products)} products with "
+        "the Laplacian: raise alpha, which ties all samples together, or lower lam2."
+    )
+    return [ConvergenceWarning(words)]
 
 
 def begin(X: np.ndarray, frame: Frame) -> Early:

@@ -1,0 +1,30 @@
+"""Methods that embed the samples."""
+
+from typing import Any, ClassVar
+
+from polyspan.base.spine import ScaledClusterer
+from polyspan.clustering.spectral import kmeans, unit_rows
+from polyspan.inputs.views import Views
+from polyspan.solvers.arrays import Array, to_numpy
+from polyspan.solvers.loop import Solution
+
+
+class EmbeddingClusterer(ScaledClusterer):
+    """Base of methods whose solver finds coordinates Y (n x p), which k-means clusters.
+
+    Rows are scaled to unit length before, unless the method says that they are right as they are
+    (``by_direction``). Of more than 20,000 samples the restarts of k-means see that many.
+    """
+
+    by_direction: ClassVar[bool] = True
+
+    def _cluster(self, found: Solution, views: Views, Xs: list[Array]) -> dict[str, Any]:
+        Y = to_numpy(found.Z)
+        seed = self.random_state if found.random_state is None else found.random_state
+        model = kmeans(
+            unit_rows(Y) if self.by_direction else Y,
+            self.n_clusters,
+            n_init=self.n_init,
+            random_state=seed,
+        )
+        return {"labels_": model.labels_, "embedding_": found.Z}

@@ -1,0 +1,24 @@
+"""Methods that learn a graph of the samples."""
+
+from typing import Any, ClassVar
+
+from polyspan.base.spine import ScaledClusterer
+from polyspan.clustering.spectral import component_clustering, spectral_clustering
+from polyspan.inputs.views import Views
+from polyspan.solvers.arrays import Array
+from polyspan.solvers.loop import Solution
+
+
+class GraphClusterer(ScaledClusterer):
+    """Base of methods whose solver finds a graph W, symmetric and non-negative.
+
+    The labels are its connected components, where the method makes it have ``n_clusters`` of them
+    (``components``), or come from normalised spectral clustering.
+    """
+
+    components: ClassVar[bool] = False
+
+    def _cluster(self, found: Solution, views: Views, Xs: list[Array]) -> dict[str, Any]:
+        cut = component_clustering if self.components else spectral_clustering
+        labels = cut(found.Z, self.n_clusters, n_init=self.n_init, random_state=self.random_state)
+        return {"labels_": labels, "affinity_matrix_": found.Z}

@@ -1,0 +1,327 @@
+"""The way from views to labels, once for all methods: check, scale, solve, cluster."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, NamedTuple, Self, dataclass_transform
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.utils import Tags
+
+from polyspan.inputs.devices import check_device, move_arrays
+from polyspan.inputs.memory import available_memory, check_memory
+from polyspan.inputs.params import (
+    Check,
+    check_params,
+    device_or_none,
+    integer,
+    one_of,
+    param,
+    positive,
+    real,
+    seed,
+)
+from polyspan.inputs.scaling import SCALES, scale_views
+from polyspan.inputs.views import Views, check_views
+from polyspan.solvers.arrays import Array, to_numpy
+from polyspan.solvers.cache import shared
+from polyspan.solvers.loop import Run, Solution
+from polyspan.solvers.messages import warn_user
+
+# Parameters that do not change what `solve` finds, only what becomes of it.
+AFTER_THE_SOLUTION = {"affinity", "n_kept", "n_init", "random_state", "views"}
+# Attributes that `check` sets; `fit` sets the others, and takes away those of an earlier fit.
+CHECKED = {"n_features_in_", "feature_names_in_", "view_names_", "view_widths_", "kernel_maps_"}
+
+
+class About(NamedTuple):
+    """What the table of methods says of a method; plain text, mathematics in ASCII."""
+
+    paper: str  # short citation with the year; arXiv:... or doi:... at its end becomes a link
+    objective: str
+    needs: str  # parameters and preprocessing that a user must think about
+    cost: str
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(param,))
+@dataclass(eq=False, repr=False, kw_only=True)
+class MultiViewClusterer(ClusterMixin, BaseEstimator):
+    """Base of all methods; the bases between tell what kind of method it is.
+
+    A subclass declares its parameters as fields (`polyspan.inputs.params.param`), of which the
+    constructor is made. It has ``about``, its row in the table of methods, and ``solve(views,
+    Xs)``, which gets the checked and the scaled views and returns a
+    `polyspan.solvers.loop.Solution`. Solvers return, `fit` assigns.
+    """
+
+    about: ClassVar[About]
+    single_view: ClassVar[bool] = False
+    takes_missing_views: ClassVar[bool] = False  # rows of NaN are samples without a view
+    # Whether `solve` may read n_clusters. A method that says False shares its solution between
+    # different numbers of clusters, see `polyspan.solvers.cache`.
+    solve_counts: ClassVar[bool] = True
+
+    n_clusters: int = param(integer(1), default=8, kw_only=False)
+    views: Sequence[Any] | None = None
+    random_state: int | np.random.RandomState | None = param(seed, default=None)
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        dataclass(eq=False, repr=False, kw_only=True)(cls)
+
+    # ---- the way -------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Cluster the samples.
+
+        Parameters
+        ----------
+        X : list, tuple or dict of (n, d_k) arrays, or one (n, d) array
+            The views, samples in rows: arrays, DataFrames or scipy.sparse matrices. A single
+            2-D array is one view, or several when ``views`` says which columns belong together.
+        y : ignored
+            For scikit-learn's conventions.
+
+        Returns
+        -------
+        self
+        """
+        views = self.check(X)
+        Xs = self.scaled(views)
+        found = self._solution(views, Xs, y)
+        fitted = self._cluster(found, views, Xs)
+        self._assign(found, fitted)
+        return self
+
+    def check(self, X: Any) -> Views:
+        """Check parameters and views, without fitting: what can be known to fail fails here.
+
+        Parameters
+        ----------
+        X : as in `fit`
+
+        Returns
+        -------
+        Views
+            The views in one form, as the method will see them.
+        """
+        name = type(self).__name__
+        check_params(name, self.get_params(deep=False), self.parameter_checks())
+        views = check_views(X, self.views, self, missing=self.takes_missing_views)
+        if self.single_view and len(views.arrays) > 1:
+            raise ValueError(
+                f"{name} takes one view; got {len(views.arrays)}: wrap it in BestSingleView, or "
+                "concatenate the views."
+            )
+        self._check_counts(views.n_samples)
+        place = getattr(self, "device", None)
+        free = available_memory() if place is None else check_device(name, place)
+        check_memory(name, views.n_samples, views.itemsize, *self.footprint(views), free)
+        self.view_names_ = views.names
+        self.view_widths_ = [int(view.shape[1]) for view in views.arrays]
+        return self._prepare(views)
+
+    def scaled(self, views: Views) -> list[Array]:
+        """Return checked views as `solve` wants them."""
+        return views.arrays
+
+    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+        """What the method is: a pure function of checked views, scaled views and parameters."""
+        raise NotImplementedError
+
+    def _solution(self, views: Views, Xs: list[Array], y: Any = None) -> Solution:
+        """By `solve`, or from an earlier fit inside `polyspan.solvers.cache.sharing`."""
+        if not self._shareable():
+            return self.solve(views, Xs)
+        after = AFTER_THE_SOLUTION | (set() if self.solve_counts else {"n_clusters"})
+        params = {k: _frozen(v) for k, v in self.get_params(deep=False).items() if k not in after}
+        what = Problem(type(self), tuple(sorted(params.items())))
+        size = views.n_samples**2 * views.itemsize
+        return shared(
+            solve_problem, what, views.arrays, size, instead=lambda: self.solve(views, Xs)
+        )
+
+    def _cluster(self, found: Solution, views: Views, Xs: list[Array]) -> dict[str, Any]:
+        """Labels, and what belongs to them, by the names of the fitted attributes."""
+        return {"labels_": found.Z}
+
+    def _assign(self, found: Solution, fitted: dict[str, Any]) -> None:
+        """Set what was learnt, take away what an earlier fit had beyond it, and warn."""
+        loop = {"n_iter_": found.n_iter, "history_": found.history}
+        new = fitted | found.extras | {k: v for k, v in loop.items() if v is not None}
+        for name in [k for k in vars(self) if k.endswith("_") and k not in CHECKED | new.keys()]:
+            delattr(self, name)
+        for name, value in new.items():
+            setattr(self, name, value)
+        for complaint in found.complaints:
+            warn_user(complaint)
+
+    # ---- what a method may say of itself -------------------------------------------------------
+
+    @classmethod
+    def parameter_checks(cls) -> dict[str, Check]:
+        """Check of every parameter, by name; ``views`` has none, it is checked with the data.
+
+        Examples
+        --------
+        >>> from polyspan import LRR
+        >>> LRR.parameter_checks()["lam"](-1.0)
+        'a finite number > 0'
+        """
+        return {
+            one.name: next(_declared(cls, one.name)) for one in fields(cls) if one.name != "views"
+        }
+
+    def footprint(self, views: Views) -> tuple[float, float]:
+        """Peak memory: the number of n x n matrices, and of numbers per sample beside them."""
+        n = views.n_samples
+        return 10 + 5 * sum(min(view.shape[1], n) for view in views.arrays) / n, 0.0
+
+    def _shareable(self) -> bool:
+        """Whether views and parameters say all that `solve` finds: it draws no random numbers."""
+        return True
+
+    def _neighbors(self, n: int) -> int:
+        """Return ``n_neighbors``, or what None stands for with n samples."""
+        check: Any = self.parameter_checks()["n_neighbors"]
+        return check.count(self._given("n_neighbors")["n_neighbors"], n)
+
+    def _given(self, *names: str) -> dict[str, Any]:
+        """Return some parameters by name."""
+        return {name: getattr(self, name) for name in names}
+
+    def _prepare(self, views: Views) -> Views:
+        """What a method does to checked views before they are scaled."""
+        return views
+
+    def _prepare_new(self, views: Views) -> Views:
+        """The same for new samples."""
+        return views
+
+    # ---- checks --------------------------------------------------------------------------------
+
+    def _check_counts(self, n: int) -> None:
+        """Refuse more clusters or neighbours than n samples allow."""
+        name = type(self).__name__
+        if self.n_clusters is not None and self.n_clusters > n:
+            raise ValueError(
+                f"{name}: n_clusters={self.n_clusters} is more than n_samples={n}: "
+                "ask for fewer clusters."
+            )
+        neighbors = getattr(self, "n_neighbors", None)
+        if neighbors is not None and neighbors >= n:
+            raise ValueError(
+                f"{name}: n_neighbors={neighbors} must be below n_samples={n}: a sample has only "
+                f"{n - 1} others."
+            )
+
+    def _check_new(self, X: Any) -> Views:
+        """Check new samples against the views of the fit."""
+        views = check_views(X, self.views, self, missing=self.takes_missing_views, new=True)
+        arrays = self._in_order(views.arrays, views.names, isinstance(X, Mapping))
+        arrays = [view if sp.issparse(view) else to_numpy(view) for view in arrays]
+        return self._prepare_new(Views(arrays, self.view_names_))
+
+    def _in_order(self, arrays: list[Any], names: list[str], named: bool) -> list[Any]:
+        """Return new views in the order of the fitted ones, or refuse them."""
+        name = type(self).__name__
+        if len(arrays) != len(self.view_names_):
+            raise ValueError(
+                f"{name}.predict: got {len(arrays)} views, but the model was fitted on "
+                f"{len(self.view_names_)}: give the same views as to fit."
+            )
+        numbers = [str(k) for k in range(len(self.view_names_))]
+        if named and names != self.view_names_ and self.view_names_ != numbers:
+            if set(names) != set(self.view_names_):
+                raise ValueError(
+                    f"{name}.predict got the views {', '.join(names)}, but the model was fitted on "
+                    f"{', '.join(self.view_names_)}: give views of the same names."
+                )
+            arrays = [arrays[names.index(known)] for known in self.view_names_]
+        for view, known, d in zip(arrays, self.view_names_, self.view_widths_, strict=True):
+            if view.shape[1] != d:
+                raise ValueError(
+                    f"{name}.predict: view {known} has {view.shape[1]} features, but the model was "
+                    f"fitted on {d}: give the same features as to fit."
+                )
+        return arrays
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class ScaledClusterer(MultiViewClusterer):
+    """Methods that work on scaled views and end in k-means: all but those that wrap others."""
+
+    scale: str | None = param(one_of(*SCALES), default="unit")
+    n_init: int = param(integer(1), default=20)
+
+    def scaled(self, views: Views) -> list[Array]:
+        """Scale checked views and move them to ``device``, if there is one."""
+        return self._there(scale_views(views, self.scale))
+
+    def _there(self, Xs: list[Array]) -> list[Array]:
+        """Move arrays to ``device``, if there is one."""
+        place = getattr(self, "device", None)
+        return Xs if place is None else move_arrays(Xs, place)
+
+
+class Iterative(ScaledClusterer):
+    """Methods with a loop that ends when residuals are below ``tol``."""
+
+    max_iter: int = param(integer(1), default=100)
+    tol: float = param(real(0), default=1e-6)
+    verbose: int = param(integer(0), default=0)
+
+    def _run(self) -> Run:
+        """Return the loop: it counts, records, prints if ``verbose``, and stops."""
+        return Run(type(self).__name__, self.max_iter, self.tol, self.verbose)
+
+
+class Penalised(Iterative):
+    """Augmented Lagrangians: the penalty mu starts at mu0 and grows by rho up to mu_max."""
+
+    rho: float = param(real(1), default=1.9)
+    mu0: float | None = param(positive, default=1e-4)
+    mu_max: float = param(positive, default=1e6)
+
+    def _penalty(self) -> dict[str, Any]:
+        return self._given("rho", "mu0", "mu_max")
+
+
+class OnDevice(ScaledClusterer):
+    """Methods whose solver can run elsewhere than on the processor."""
+
+    device: str | None = param(device_or_none, default=None)
+
+
+class Problem(NamedTuple):
+    """All that a solver may know beside the data; also the key of its solution."""
+
+    method: type[MultiViewClusterer]
+    params: tuple[tuple[str, Any], ...]
+
+
+def solve_problem(what: Problem, arrays: Sequence[Array]) -> Solution:
+    """Solve by a model that has nothing but the parameters that were described."""
+    model = what.method(**dict(what.params))
+    views = Views(list(arrays), [str(k) for k in range(len(arrays))])
+    return model.solve(views, model.scaled(views))
+
+
+def _declared(cls: type[MultiViewClusterer], name: str) -> Iterator[Check]:
+    """Checks of a parameter, of the nearest class first: a new default keeps the check."""
+    for one in cls.__mro__:
+        found = vars(one).get("__dataclass_fields__", {}).get(name)
+        if found is not None and "check" in found.metadata:
+            yield found.metadata["check"]
+
+
+def _frozen(value: Any) -> Any:
+    """Lists and vectors as tuples, which can be part of a key."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    return tuple(map(_frozen, value)) if isinstance(value, list | tuple) else value

@@ -1,0 +1,182 @@
+"""What views hold that no method can use, in memory and in chunks: looked at, then said once."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from array_api_compat import array_namespace
+
+from polyspan.inputs.missing import present_rows
+from polyspan.solvers.arrays import to_numpy
+from polyspan.solvers.messages import warn_user
+
+
+class Content(NamedTuple):
+    """What must be known of one view, or of a chunk of it, before any work."""
+
+    bad: np.ndarray  # which rows have NaN or inf
+    gone: np.ndarray  # which are NaN throughout
+    zero: np.ndarray  # which are zero throughout
+    nan: bool  # whether what is bad is NaN
+    constant: bool  # whether all rows that are there are equal
+    first: np.ndarray | None  # the first of them; None of a sparse view
+    sparse: bool
+
+
+def look(view: Any) -> Content:
+    """Look at the rows of one view.
+
+    Examples
+    --------
+    >>> found = look(np.array([[0.0, 0.0], [np.nan, np.nan], [1.0, np.inf]]))
+    >>> found.bad, found.gone, found.constant
+    (array([False,  True,  True]), array([False,  True, False]), False)
+    """
+    if sp.issparse(view):
+        return _look_sparse(view)
+    xp = array_namespace(view)
+    wrong = ~xp.isfinite(view)
+    bad, gone, nan = xp.any(wrong, axis=1), None, False
+    if bool(xp.any(bad)):
+        nan = bool(xp.any(xp.isnan(view)))
+        gone = xp.all(xp.isnan(view), axis=1)
+    there = present_rows(view, gone)
+    constant = bool(xp.all(there == there[:1, :]))
+    none = np.zeros(view.shape[0], dtype=bool)
+    return Content(
+        to_numpy(bad),
+        none if gone is None else to_numpy(gone),
+        to_numpy(xp.all(view == 0, axis=1)),
+        nan,
+        constant,
+        to_numpy(there[0, :]) if there.shape[0] else None,
+        False,
+    )
+
+
+def _look_sparse(view: Any) -> Content:
+    n, stored = view.shape[0], np.diff(view.indptr)
+    wrong = ~np.isfinite(view.data)
+    bad = np.isin(np.arange(n), sp.coo_array(view).row[wrong])
+    constant = bool(np.all(stored == stored[0]))
+    if constant and view.nnz:
+        parts = view.indices.reshape(n, -1), view.data.reshape(n, -1)
+        constant = all(bool(np.all(part == part[:1])) for part in parts)
+    nan = bool(np.isnan(view.data).any())
+    return Content(bad, np.zeros(n, dtype=bool), stored == 0, nan, constant, None, True)
+
+
+def joined(parts: Sequence[Content]) -> Content:
+    """Put together what is known of the chunks of one view.
+
+    Examples
+    --------
+    >>> joined([look(np.ones((2, 1))), look(np.zeros((1, 1)))]).constant
+    False
+    """
+    first: Any = parts[0].first
+    firsts: list[Any] = [part.first for part in parts]
+    same = all(part.constant for part in parts) and all(np.array_equal(x, first) for x in firsts)
+    bad, gone, zero = (
+        np.concatenate(rows) for rows in zip(*(part[:3] for part in parts), strict=True)
+    )
+    return Content(bad, gone, zero, any(part.nan for part in parts), same, first, parts[0].sparse)
+
+
+def check_content(
+    contents: Sequence[Content], names: Sequence[str], *, missing: bool = False, new: bool = False
+) -> None:
+    """Refuse what no method can use: NaN, inf, constant views, samples that are zero throughout.
+
+    Parameters
+    ----------
+    contents : list of Content
+        What was seen in every view.
+    names : list of str
+        What to call the views.
+    missing : bool, default=False
+        Rows that are NaN throughout may be: samples that lack the view.
+    new : bool, default=False
+        Samples for a fitted model: they may be few, and equal.
+
+    Examples
+    --------
+    >>> check_content([look(np.array([[1.0], [np.nan], [3.0]]))], ["'text'"])
+    Traceback (most recent call last):
+    ...
+    ValueError: view 'text' contains NaN: drop or impute these values (1 of 3 samples: row 1) ...
+    """
+    for one, name in zip(contents, names, strict=True):
+        _check_finite(one, name, missing, new)
+        n = len(one.bad)
+        if n < 2 and not new:
+            raise ValueError(f"view {name} has 1 sample; clustering needs at least 2.")
+        if one.constant and not new:
+            raise ValueError(
+                f"view {name} is constant (all {n - one.gone.sum()} samples are equal), so it "
+                "tells nothing about clusters: leave it out."
+            )
+    nowhere = np.logical_and.reduce([one.gone for one in contents])
+    if nowhere.any():
+        raise ValueError(
+            f"{nowhere.sum()} of {len(nowhere)} samples are NaN in every view "
+            f"({rows_in_words(nowhere)}): drop them, nothing is known about them."
+        )
+    lost = np.logical_and.reduce([one.zero | one.gone for one in contents])
+    # One view alone only warns, as scikit-learn's common checks want it.
+    if len(contents) > 1 and lost.any():
+        what = "all zeros or NaN" if any(one.gone.any() for one in contents) else "all zeros"
+        raise ValueError(
+            f"{lost.sum()} of {len(lost)} samples are {what} in every view "
+            f"({rows_in_words(lost)}): drop them, nothing is known about them."
+        )
+    told = [
+        f"{one.zero.sum()} in view {name}, {rows_in_words(one.zero)}"
+        for one, name in zip(contents, names, strict=True)
+        if one.zero.any()
+    ]
+    if told:
+        warn_user(
+            f"Some of the {len(lost)} samples are all zeros ({'; '.join(told)}): there the view "
+            "says nothing about them."
+        )
+
+
+def _check_finite(one: Content, name: str, missing: bool, new: bool) -> None:
+    """Refuse NaN and inf, except rows of NaN where samples may lack views."""
+    if not one.bad.any():
+        return
+    what = "NaN" if one.nan else "inf (infinite values)"
+    where = f"({one.bad.sum()} of {len(one.bad)} samples: {rows_in_words(one.bad)})"
+    if not missing:
+        raise ValueError(
+            f"view {name} contains {what}: drop or impute these values {where} before clustering."
+        )
+    if one.sparse:
+        raise ValueError(
+            f"view {name} contains {what}: drop or impute these values {where}; to mark samples "
+            "that lack this view by rows of NaN, give it as a dense array."
+        )
+    partly = one.bad & ~one.gone
+    if partly.any():
+        raise ValueError(
+            f"view {name} contains {what} in part of a sample ({rows_in_words(partly)}): drop or "
+            "impute these values; only a sample that lacks the view may be NaN, and then all its "
+            "row."
+        )
+    if one.gone.all() and not new:
+        raise ValueError(f"view {name} contains NaN in every sample: leave it out.")
+
+
+def rows_in_words(chosen: np.ndarray) -> str:
+    """Say which rows a boolean array chooses: the first five.
+
+    Examples
+    --------
+    >>> rows_in_words(np.array([False, True, True]))
+    'rows 1, 2'
+    """
+    found = np.flatnonzero(chosen)
+    shown = ", ".join(map(str, found[:5])) + (", ..." if found.size > 5 else "")
+    return f"row{'s'[: found.size > 1]} {shown}"
