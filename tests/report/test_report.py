@@ -16,8 +16,8 @@ from sklearn.metrics import normalized_mutual_info_score
 
 from polyspan import GRMSC, LRR, METHODS, ConcatKMeans, ConcatSpectral
 from polyspan.datasets import load_digits_views, load_file, make_subspaces
-from polyspan.report import measure, palette, parts, write, write_report
-from polyspan.report.page import _series
+from polyspan.report import charts, measure, palette, parts, write, write_report
+from polyspan.report.evidence import _series
 from polyspan.selection import Selection, count_clusters
 
 DATE = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
@@ -321,7 +321,7 @@ def test_affinity_sums_and_blocks_against_loops():
 
 def test_the_picture_is_the_affinity(tmp_path, digits):
     levels = np.arange(256).reshape(16, 16)
-    code = parts.png(levels).removeprefix("data:image/png;base64,")
+    code = charts.png(levels).removeprefix("data:image/png;base64,")
     with Image.open(io.BytesIO(base64.b64decode(code))) as picture:
         assert np.array_equal(np.asarray(picture), levels)
         light = np.asarray(picture.convert("L")).ravel().astype(int)
