@@ -17,7 +17,6 @@ from sklearn.metrics import normalized_mutual_info_score
 from polyspan import GRMSC, LRR, METHODS, ConcatKMeans, ConcatSpectral
 from polyspan.datasets import load_digits_views, load_file, make_subspaces
 from polyspan.report import charts, measure, palette, parts, write, write_report
-from polyspan.report.evidence import _series
 from polyspan.selection import Selection, count_clusters
 
 DATE = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
@@ -77,6 +76,42 @@ def fitted(labels, W):
     return model
 
 
+EVIDENCE = {
+    "candidates": [10, 9, 11],
+    "gaps": [0.4321, 0.1, 0.2],
+    "stability": [0.9, 0.8, 0.7],
+    "scores": [1.0, 0.25, 0.5],
+    "votes": {"8": 1, "9": 0, "10": 3, "11": 0},
+    "eigenvalues": np.linspace(1, 0, 30).tolist(),
+    "settings": [{"scale": "unit", "lam1": 1.0}],
+    "chosen": 10,
+}
+
+
+def tried(**changes):
+    """A row of the table of a selection."""
+    row = {
+        "method": "GRMSC", "setting": {}, "group": "GRMSC unit", "agreement": 0.5, "nearness": 0.5,
+        "weight": 0.5, "seconds": 1.5, "status": "ok", "reason": "",
+    }  # fmt: skip
+    assert set(changes) <= set(row)
+    return row | changes
+
+
+def selected(model, **changes):
+    """What `select` returns, without its work."""
+    n = len(model.labels_)
+    given = {
+        "labels": model.labels_,
+        "certainty": np.linspace(0, 1, n),
+        "best_estimator": model,
+        "table": [tried()],
+        "n_clusters": len(np.unique(model.labels_)),
+        "evidence": {},
+    }
+    return Selection(**(given | changes))
+
+
 @pytest.fixture(scope="module")
 def digits():
     data = load_digits_views(150, random_state=0)
@@ -98,13 +133,14 @@ def report(tmp_path, data, model, name="report.html", **more):
 
 def test_everything_is_on_the_page(tmp_path, digits):
     data, model = digits
-    selection = SimpleNamespace(
+    selection = selected(
+        model,
+        labels=np.roll(model.labels_, 1),  # those shown are of the estimator alone
         table=[
-            {"setting": {"lam1": 1.0}, "agreement": 0.71234, "chosen": True},
-            {"setting": {"lam1": 100.0}, "agreement": 0.5, "seconds": 1.5},
+            tried(setting={"lam1": 1.0}, agreement=0.71234),
+            tried(setting={"lam1": 100.0}, agreement=None, status="failed", reason="no memory"),
         ],
-        n_clusters=10,
-        evidence={"n_clusters": [9, 10, 11], "eigengap": [0.1, 0.4321, 0.2], "by": "both"},
+        evidence=EVIDENCE,
     )
     text = report(
         tmp_path, data, model, command="polyspan fit a.csv --clusters 10", title="My digits",
@@ -119,8 +155,9 @@ def test_everything_is_on_the_page(tmp_path, digits):
     for words in (
         "My digits", "2026-01-02 03:04 UTC", "pixels", "fourier", "gradients",
         "Three samples were dropped.", "polyspan fit a.csv --clusters 10", "lam1=100.0", "0.712",
-        "0.432", "GRMSC(affinity='sparse', n_clusters=10, random_state=0).fit_predict(views)",
-        "share of a sample\u2019s affinity", "scikit-learn", "tol 1e-6",
+        "no memory", "0.432",
+        "GRMSC(affinity='sparse', n_clusters=10, random_state=0).fit_predict(views)",
+        "Certainty is the share of the settings", "scikit-learn", "tol 1e-6",
     ):  # fmt: skip
         assert words in page.shown, words
     sizes = np.bincount(model.labels_)
@@ -153,9 +190,10 @@ def test_all_user_strings_are_text(tmp_path):
     labels = np.array([NASTY[i % 2] for i in range(n)])
     plain = report(tmp_path, SimpleNamespace(views=views, view_names=["v"] * n), model, "plain")
     for name in NASTY[:12]:
-        selection = SimpleNamespace(
-            table=[{name: name, "setting": {name: name}}],
-            evidence={name: name, "n_clusters": [2, 3], name + "x": [0.5, 0.6]},
+        selection = selected(
+            model,
+            table=[tried(method=name, setting={name: name}, group=name, reason=name)],
+            evidence=EVIDENCE | {"settings": [{name: name}]},
         )
         text = report(
             tmp_path, SimpleNamespace(views=views, view_names=NASTY), model, force=True,
@@ -163,7 +201,7 @@ def test_all_user_strings_are_text(tmp_path):
             selection=selection,
         )  # fmt: skip
         page = Page(text)
-        kinds = {tag for tag, _ in Page(plain).elements} | {"ul", "li"}
+        kinds = {tag for tag, _ in Page(plain).elements} | {"ul", "li", "details", "summary"}
         assert {tag for tag, _ in page.elements} <= kinds
         assert sum(tag == "script" for tag, _ in page.elements) == 2
         assert sum(tag == "img" for tag, _ in page.elements) == 1
@@ -346,11 +384,11 @@ def test_certainty_says_where_it_comes_from(tmp_path, digits):
     assert "Certainty was given with the labels" in text
     assert unpack(data_of(text)["certainty"], "u2") == pytest.approx(given * 10000, abs=0.5)
     assert text.index('data-sample="0"') < text.index('data-sample="1"')
-    picked = SimpleNamespace(certainty=given[::-1], table=None, evidence=None)
-    text = report(tmp_path, data, model, "b", selection=picked)
+    text = report(tmp_path, data, model, "b", selection=selected(model, certainty=given[::-1]))
     assert "Certainty is the share of the settings in the consensus" in text
     assert text.index('data-sample="149"') < text.index('data-sample="148"')
     text = report(tmp_path, data, model, "c")
+    assert "share of a sample\u2019s affinity" in text
     own = measure.measure_affinity(model.affinity_matrix_, model.labels_, 10).own
     assert unpack(data_of(text)["certainty"], "u2") == pytest.approx(own * 10000, abs=0.5)
 
@@ -358,13 +396,10 @@ def test_certainty_says_where_it_comes_from(tmp_path, digits):
 def test_a_consensus_is_called_one(tmp_path, digits):
     data, model = digits
     merged = np.where(np.arange(150) < 10, (model.labels_ + 1) % 10, model.labels_)
-    selection = Selection(
+    selection = selected(
+        model,
         labels=merged,
-        certainty=np.linspace(0, 1, 150),
-        best_estimator=model,
-        table=[{"method": "GRMSC", "weight": weight} for weight in (0.5, 0.5, 0.0)],
-        n_clusters=10,
-        evidence={},
+        table=[tried(weight=weight) for weight in (0.5, 0.5, 0.0)],
         asked={"n_clusters": 10, "estimator": LRR, "grid": [{"lam": 1.0}], "random_state": 7},
     )
     more = {"selection": selection, "certainty": selection.certainty, "repeat": "polyspan again"}
@@ -489,33 +524,43 @@ def test_notes_on_convergence_and_on_other_labels(tmp_path, digits):
     assert f"normalised mutual information of {same:.3f}" in text
 
 
-@pytest.mark.parametrize(
-    "evidence",
-    [
-        {"n_clusters": [2, 3, 4], "gap": [0.11, 0.77, 0.22]},
-        {"candidates": np.array([2, 3, 4]), "gap": np.array([0.11, 0.77, 0.22])},
-        {"gap": {2: 0.11, 3: 0.77, 4: 0.22}},
-        {2: {"gap": 0.11}, 3: {"gap": 0.77}, 4: {"gap": 0.22}},
-        {2: 0.11, 3: 0.77, 4: 0.22},
-    ],
-)
-def test_evidence_in_several_forms(tmp_path, digits, evidence):
-    selection = SimpleNamespace(evidence=evidence, n_clusters=3)
-    text = report(tmp_path, *digits, selection=selection)
-    part = text[text.index('<section id="count"') : text.index('<section id="run"')]
-    cells = re.findall(r"<td[^>]*>(?:<strong>)?([^<]*)", part)
-    assert cells == ["2", "0.110", "", "3", "0.770", "chosen", "4", "0.220", ""]
-    assert part.count("<circle") == 3
-    assert 'class="mark"' in part
+def count_section(text):
+    return text[text.index('<section id="count"') : text.index('<section id="run"')]
+
+
+def test_evidence_is_shown_by_its_names(tmp_path, digits):
+    part = count_section(report(tmp_path, *digits, evidence=EVIDENCE))
+    cells = re.findall(r"<td[^>]*>(?:<strong>)?([^<]*)", part.partition("<details>")[0])
+    none = "\u2013"
+    assert [cells[k : k + 6] for k in range(0, len(cells), 6)] == [
+        ["8", none, none, none, "1", ""],
+        ["9", "0.100", "0.800", "0.250", "0", ""],
+        ["10", "0.432", "0.900", "1", "3", "chosen"],
+        ["11", "0.200", "0.700", "0.500", "0", ""],
+    ]
+    assert part.count("<circle") == 3 * 3 + 4 + 19  # eigenvalues up to 1.5 times the last number
+    assert part.count('class="mark"') == 5
+
+
+def test_whose_evidence_is_shown(tmp_path, digits):
+    data, model = digits
+    counted = selected(model, evidence=EVIDENCE | {"gaps": [0.6789, 0.1, 0.2]})
+    assert "0.679" in count_section(report(tmp_path, data, model, "a", selection=counted))
+    part = count_section(report(tmp_path, data, model, "b", selection=counted, evidence=EVIDENCE))
+    assert "0.432" in part
+    assert "0.679" not in part
+    text = report(tmp_path, data, model, "c", selection=selected(model))
+    assert 'id="count"' not in text
+    assert 'id="selection"' in text
 
 
 def test_evidence_of_a_count_is_tables_and_charts(tmp_path, digits):
     data, model = digits
     number, evidence = count_clusters(data.views, random_state=0)
     evidence = json.loads(json.dumps(evidence))  # as the settings file has it
-    selection = SimpleNamespace(evidence=evidence, n_clusters=number)
-    text = report(tmp_path, data, model, selection=selection)
-    part = text[text.index('<section id="count"') : text.index('<section id="run"')]
+    assert number == evidence["chosen"]
+    text = report(tmp_path, data, model, evidence=evidence)
+    part = count_section(text)
     top, bottom = (Page(table) for table in re.findall(r"<table.*?</table>", part, re.S))
     heads = [text for tag, text in top.texts if tag in ("button", "bdi")]
     assert heads == ["Clusters", "gaps", "stability", "scores", "votes", "Choice"]
@@ -558,7 +603,7 @@ def test_100_clusters_have_100_colors_for_all_eyes():
     colors = palette.cluster_colors(100)
     assert len(set(colors)) == 100
     srgb = np.array([[int(c[k : k + 2], 16) / 255 for k in (1, 3, 5)] for c in colors])
-    seen = palette._as_seen(srgb)
+    seen = palette.as_seen(srgb)
     gaps = np.linalg.norm(seen[:, :, None] - seen[:, None], axis=3).min(axis=0)
     gaps[np.diag_indices(100)] = np.inf
     assert gaps[:12, :12].min() > 0.06  # distances in OKLab; .02 is just noticed side by side
@@ -570,8 +615,8 @@ def test_100_clusters_have_100_colors_for_all_eyes():
 
 
 def test_numbers_for_people():
-    shown = [parts.number(x) for x in (1234567, 0.5, 12.3456, 1e9, -1e-5, True, np.int64(3))]
-    assert shown == ["1,234,567", "0.500", "12.3", "1.00e9", "\u22121.00e-5", "yes", "3"]
+    shown = [parts.number(x) for x in (1234567, 0.5, 12.3456, 1e9, -1e-5, np.int64(3))]
+    assert shown == ["1,234,567", "0.500", "12.3", "1.00e9", "\u22121.00e-5", "3"]
     assert parts.number(float("inf")) == "\u221e"
 
 
@@ -588,13 +633,6 @@ def test_20000_samples_stay_small(tmp_path):
     text = report(tmp_path, data, fitted(labels, W + W.T))
     assert len(text) < 1.5e6
     assert "Computed on 2,000 of the 20,000 samples" in Page(text).shown
-
-
-def test_a_line_over_counts_goes_from_left_to_right():
-    evidence = {"candidates": [9, 2, 5], "gaps": [0.3, 0.2, 0.1], "chosen": 9}
-    columns, facts = _series(evidence)
-    assert list(columns["gaps"].items()) == [(2.0, 0.2), (5.0, 0.1), (9.0, 0.3)]
-    assert facts == {"chosen": 9}
 
 
 def test_the_map_of_large_views_is_nearly_exact(monkeypatch):

@@ -6,7 +6,10 @@ import numpy as np
 import scipy.sparse as sp
 from array_api_compat import is_array_api_obj
 
+from polyspan.base import MultiViewClusterer
 from polyspan.inputs.scaling import SCALES
+from polyspan.selection import Selection
+from polyspan.selection.count import Evidence
 from polyspan.solvers.arrays import to_numpy
 
 MOST_CLUSTERS = 32767  # their numbers take two bytes in the file
@@ -20,11 +23,12 @@ class Content(NamedTuple):
     ids: list[str]
     clusters: list[str]
     codes: np.ndarray  # (n,) position of every sample's cluster in ``clusters``
-    estimator: Any
+    estimator: MultiViewClusterer
     affinity: Any
     certainty: np.ndarray | None
     certainty_of: str
-    selection: Any
+    selection: Selection | None
+    evidence: Evidence | None  # for the number of clusters; None or empty if it was given
     n_agreeing: int  # settings whose consensus the clusters are, 0 for those of the estimator
     notes: list[str]
     scale: str | None
@@ -37,10 +41,11 @@ def check_content(
     views: Any,
     view_names: Any,
     sample_ids: Any,
-    estimator: Any,
+    estimator: MultiViewClusterer,
     labels: Any,
     certainty: Any,
-    selection: Any,
+    selection: Selection | None,
+    evidence: Evidence | None,
     notes: Any,
 ) -> Content:
     """Check that all parts of a report fit together, before anything is computed."""
@@ -76,9 +81,9 @@ def check_content(
                 f"estimator.affinity_matrix_ has shape {W.shape}, but there are {n} sample_ids: "
                 "give the estimator that was fitted on these samples."
             )
-    own = getattr(selection, "certainty", None)
+    own = None if selection is None else selection.certainty
     given = own if certainty is None else certainty
-    of_selection = own is not None and np.array_equal(_array(given), _array(own))
+    of_selection = own is not None and np.array_equal(_array(given), own)
     if given is not None:
         given = _array(given).astype(np.float64)
         if given.shape != (n,) or not np.all((given >= -1e-9) & (given <= 1 + 1e-9)):
@@ -87,6 +92,8 @@ def check_content(
                 f"{given.shape}" + (", some outside." if given.shape == (n,) else ".")
             )
         given = np.clip(given, 0, 1)
+    if evidence is None and selection is not None:
+        evidence = selection.evidence
     if isinstance(notes, str):
         notes = (notes,)
     scale = estimator.get_params(deep=False).get("scale", "unit")
@@ -106,19 +113,18 @@ def check_content(
         certainty=given,
         certainty_of="selection" if of_selection else "given",
         selection=selection,
+        evidence=evidence,
         n_agreeing=_agreeing(selection, marks),
         notes=[str(note) for note in notes],
         scale=scale if scale in SCALES else "unit",
     )
 
 
-def _agreeing(selection: Any, labels: np.ndarray) -> int:
+def _agreeing(selection: Selection | None, labels: np.ndarray) -> int:
     """How many settings the labels are the consensus of; 0 where they are of one estimator."""
-    merged, rows = (getattr(selection, name, None) for name in ("labels", "table"))
-    if merged is None or rows is None or not np.array_equal(_array(merged), labels):
+    if selection is None or not np.array_equal(selection.labels, labels):
         return 0
-    rows = rows.to_dict("records") if hasattr(rows, "to_dict") else rows
-    return sum(row.get("weight", 0) > 0 for row in rows)
+    return sum(row["weight"] > 0 for row in selection.table)
 
 
 def _array(x: Any) -> Any:

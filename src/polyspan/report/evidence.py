@@ -1,16 +1,12 @@
 """What the page shows of the number of clusters: the evidence for it."""
 
-from collections.abc import Mapping
-from typing import Any
-
-import numpy as np
-
 from polyspan.report.charts import line_chart
-from polyspan.report.content import Content
-from polyspan.report.parts import number, table, user
-from polyspan.report.settings import cell
+from polyspan.report.parts import cell, number, table, user
+from polyspan.selection.count import Evidence
 
-EVIDENCE = {  # what `polyspan.selection.count_clusters` looks at
+Series = dict[int, float]  # from a number of clusters, ascending: a line goes from left to right
+
+MEANING = {
     "gaps": "how far the eigenvalues of the affinities drop after so many; large is good",
     "stability": "how well different settings agree on so many clusters; 1 is the same clusters",
     "scores": "gap times stability, as a share of the best; near 1 is as good",
@@ -18,106 +14,82 @@ EVIDENCE = {  # what `polyspan.selection.count_clusters` looks at
 }
 
 
-def show_evidence(c: Content) -> str:
-    """Scores of the candidate counts as a table and charts, other numbers as charts."""
-    evidence = getattr(c.selection, "evidence", None)
-    if not isinstance(evidence, Mapping) or not evidence:
+def show_evidence(evidence: Evidence | None) -> str:
+    """Why there are this many clusters: scores of the candidates, the spectrum, the settings."""
+    if not evidence:
         return ""
-    columns, facts = _series(evidence)
-    chosen = getattr(c.selection, "n_clusters", None)
-    chosen = facts.pop("chosen", None) if chosen is None else chosen
-    if _is_number(chosen) and facts.get("chosen") == chosen:
-        del facts["chosen"]  # the table says it
-    mark = float(chosen) if _is_number(chosen) else None
-    out = ["<p>Why there are this many clusters.</p>"]
-    facts = {name: words for name, words in EVIDENCE.items() if name in columns} | facts
-    if chosen is not None:
-        facts = {"number of clusters": chosen} | facts
-    counts = sorted({x for series in columns.values() for x in series})
-    spectra = {name: value for name, value in facts.items() if _is_list(value)}
-    tables = {name: value for name, value in facts.items() if _is_table(value)}
-    lines = "".join(
-        f"<dt>{user(name)}</dt><dd>{cell(name, value)[0]}</dd>"
-        for name, value in facts.items()
-        if name not in spectra and name not in tables
+    chosen = evidence["chosen"]
+    columns = score_columns(evidence)
+    facts = {"number of clusters": number(chosen)}
+    facts |= {name: user(words) for name, words in MEANING.items()}
+    lines = "".join(f"<dt>{user(name)}</dt><dd>{shown}</dd>" for name, shown in facts.items())
+    return (
+        f'<p>Why there are this many clusters.</p><dl class="facts">{lines}</dl>'
+        + _scores(columns, chosen)
+        + _charts(columns, evidence["eigenvalues"], chosen)
+        + _settings(evidence)
     )
-    if lines:
-        out.append(f'<dl class="facts">{lines}</dl>')
-    if columns:
-        heads = ["Clusters"] + [user(name) for name in columns] + ["Choice"] * (mark is not None)
-        rows = []
-        for x in counts:
-            row = [(number(x), x)] + [cell("", series.get(x)) for series in columns.values()]
-            own = [("<strong>chosen</strong>", "chosen") if x == mark else ("", None)]
-            rows.append(row + own * (mark is not None))
-        out.append(table(heads, rows, name="Evidence for the number of clusters"))
-    charts = {}  # scores differ in scale: one small chart each
-    for name, series in columns.items():
-        charts[name] = line_chart(
-            {name: (list(series), list(series.values()))}, name, "number of clusters", mark_x=mark
+
+
+def score_columns(evidence: Evidence) -> dict[str, Series]:
+    """What speaks for every number of clusters, by name.
+
+    Examples
+    --------
+    >>> evidence = Evidence(
+    ...     candidates=[9, 2], gaps=[0.3, 0.2], stability=[1.0, 0.5], scores=[1.0, 0.3],
+    ...     votes={"2": 0, "5": 1, "9": 3},
+    ... )
+    >>> score_columns(evidence)["gaps"], score_columns(evidence)["votes"]
+    ({2: 0.2, 9: 0.3}, {2: 0, 5: 1, 9: 3})
+    """
+    candidates = evidence["candidates"]
+    columns: dict[str, Series] = {
+        "gaps": dict(zip(candidates, evidence["gaps"], strict=True)),
+        "stability": dict(zip(candidates, evidence["stability"], strict=True)),
+        "scores": dict(zip(candidates, evidence["scores"], strict=True)),
+        "votes": {int(count): votes for count, votes in evidence["votes"].items()},
+    }
+    return {name: dict(sorted(series.items())) for name, series in columns.items()}
+
+
+def _counts(columns: dict[str, Series]) -> list[int]:
+    return sorted({count for series in columns.values() for count in series})
+
+
+def _scores(columns: dict[str, Series], chosen: int) -> str:
+    """The table: one row for every number that something speaks for."""
+    heads = ["Clusters", *map(user, columns), "Choice"]
+    rows = [
+        [
+            cell(count),
+            *(cell(series.get(count)) for series in columns.values()),
+            ("<strong>chosen</strong>", "chosen") if count == chosen else ("", None),
+        ]
+        for count in _counts(columns)
+    ]
+    return table(heads, rows, name="Evidence for the number of clusters")
+
+
+def _charts(columns: dict[str, Series], eigenvalues: list[float], chosen: int) -> str:
+    """One small chart each, since scores differ in scale."""
+    charts = [
+        line_chart(
+            {name: (list(series), list(series.values()))}, name, "number of clusters", mark_x=chosen
         )
-    for name, values in spectra.items():
-        # Far beyond the candidates there is nothing to see.
-        seen = values[: int(1.5 * counts[-1]) + 3] if counts else values
-        charts[name] = line_chart(
-            {name: (range(1, len(seen) + 1), seen)}, name, "number", mark_x=mark
-        )
-    if charts:
-        inside = "".join(f"<div>{chart}</div>" for chart in charts.values() if chart)
-        out.append(f'<div class="two">{inside}</div>')
-    for name, value in tables.items():
-        heads = list(dict.fromkeys(head for row in value for head in row))
-        cells = [[cell(head, row.get(head)) for head in heads] for row in value]
-        inside = table([user(head) for head in heads], cells, name=name)
-        out.append(f"<details><summary>{len(value)} {user(name)}</summary>{inside}</details>")
-    return "".join(out)
+        for name, series in columns.items()
+    ]
+    # Far beyond the candidates there is nothing to see.
+    seen = eigenvalues[: int(1.5 * _counts(columns)[-1]) + 3]
+    spectrum = {"eigenvalues": (range(1, len(seen) + 1), seen)}
+    charts.append(line_chart(spectrum, "eigenvalues", "number", mark_x=chosen))
+    return f'<div class="two">{"".join(f"<div>{chart}</div>" for chart in charts)}</div>'
 
 
-def _series(evidence: Mapping[Any, Any]) -> tuple[dict[str, dict[float, float]], dict[str, Any]]:
-    """Part evidence into series {name: {count: score}} and the rest."""
-    if all(_is_number(name) for name in evidence):  # {2: .8, 3: .9} or {2: {"gap": .1}, ...}
-        if all(isinstance(value, Mapping) for value in evidence.values()):
-            names = dict.fromkeys(name for value in evidence.values() for name in value)
-            evidence = {
-                name: {count: value[name] for count, value in evidence.items() if name in value}
-                for name in names
-            }
-        else:
-            evidence = {"score": evidence}
-    counts: list[float] | None = None
-    for name in ("n_clusters", "candidates"):
-        if counts is None and _is_list(evidence.get(name)):
-            counts = [float(x) for x in evidence[name]]
-            evidence = {key: value for key, value in evidence.items() if key != name}
-    columns, facts = {}, {}
-    for name, value in evidence.items():
-        if isinstance(value, Mapping) and value and all(map(_is_count, value)):
-            if all(map(_is_number, value.values())):
-                columns[str(name)] = {float(x): float(y) for x, y in value.items()}
-                continue
-        elif counts is not None and _is_list(value) and len(value) == len(counts):
-            columns[str(name)] = dict(zip(counts, map(float, value), strict=True))
-            continue
-        facts[str(name)] = value
-    # A line goes from left to right, whatever order the candidates came in.
-    return {name: dict(sorted(series.items())) for name, series in columns.items()}, facts
-
-
-def _is_number(value: Any) -> bool:
-    kinds = int | float | np.integer | np.floating
-    return isinstance(value, kinds) and not isinstance(value, bool)
-
-
-def _is_count(value: Any) -> bool:
-    """A number, also as JSON has it for a key."""
-    return _is_number(value) or (isinstance(value, str) and value.isdecimal())
-
-
-def _is_table(value: Any) -> bool:
-    rows = isinstance(value, list | tuple) and len(value) > 0
-    return rows and all(isinstance(row, Mapping) for row in value)
-
-
-def _is_list(value: Any) -> bool:
-    kinds = list | tuple | range | np.ndarray
-    return isinstance(value, kinds) and len(value) > 0 and all(map(_is_number, value))
+def _settings(evidence: Evidence) -> str:
+    """The settings whose spectra were looked at, folded away."""
+    settings = evidence["settings"]
+    names = list(dict.fromkeys(name for params in settings for name in params))
+    rows = [[cell(params.get(name)) for name in names] for params in settings]
+    inside = table([user(name) for name in names], rows, name="settings")
+    return f"<details><summary>{len(rows)} {user('settings')}</summary>{inside}</details>"

@@ -48,8 +48,8 @@ def build_page(content: Content, date: str) -> str:
         ("views", "Views", show_views(c, compared)),
         ("certainty", "Certainty", show_certainty(c, certainty, meaning, affinity)),
         ("convergence", "Convergence", show_convergence(c)),
-        ("selection", "Selection", show_settings(c)),
-        ("count", "Number of clusters", show_evidence(c)),
+        ("selection", "Selection", show_settings(c.selection)),
+        ("count", "Number of clusters", show_evidence(c.evidence)),
         ("run", "Run", show_run(c, date)),
     ]
     sections = [part for part in sections if part[2]]

@@ -63,8 +63,6 @@ def number(value: Any, digits: int = 3) -> str:
     >>> [number(x) for x in (0.123456, 20000, 1e-7, -2.5, 3.0, float("nan"))]
     ['0.123', '20,000', '1.00e-7', '\u22122.5', '3', '\u2013']
     """
-    if isinstance(value, bool | np.bool_):
-        return "yes" if value else "no"
     value = float(value)
     if not math.isfinite(value):
         return "\u2013" if math.isnan(value) else ("\u221e" if value > 0 else "\u2212\u221e")
@@ -137,18 +135,27 @@ def bar(share: float, text: str, color: str = "") -> str:
     )
 
 
-def table(
-    heads: Sequence[str], rows: Sequence[Sequence[tuple[str, Any]]], *, name: str, sort: bool = True
-) -> str:
+def cell(value: str | float | None) -> tuple[str, Any]:
+    """A text from outside or a number as a cell of a table; None is a dash.
+
+    Examples
+    --------
+    >>> cell("a<b"), cell(0.12345), cell(None)
+    (('<bdi>a&lt;b</bdi>', 'a<b'), ('0.123', 0.12345), ('\u2013', None))
+    """
+    if value is None:
+        return "\u2013", None
+    return (user(value) if isinstance(value, str) else number(value)), value
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[tuple[str, Any]]], *, name: str) -> str:
     """A table from cells (HTML, value to sort by: a number, a text or None)."""
-    if sort:
-        heads = [f'<button type="button">{head}</button>' for head in heads]
-    top = "".join(f'<th scope="col">{head}</th>' for head in heads)
+    top = "".join(f'<th scope="col"><button type="button">{head}</button></th>' for head in heads)
     body = []
     for row in rows:
         cells = []
         for shown, value in row:
-            numeric = isinstance(value, int | float) and not isinstance(value, bool)
+            numeric = isinstance(value, int | float)
             known = numeric and math.isfinite(value)
             attributes = ' class="n"' if numeric else ""
             if known:
@@ -157,8 +164,8 @@ def table(
                 attributes += f' data-v="{escape(value)}"'
             cells.append(f"<td{attributes}>{shown}</td>")
         body.append(f"<tr>{''.join(cells)}</tr>")
-    kind = ' class="sortable"' if sort else ""
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(name)}">'
-        f"<table{kind}><thead><tr>{top}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
+        f'<table class="sortable"><thead><tr>{top}</tr></thead>'
+        f"<tbody>{''.join(body)}</tbody></table></div>"
     )

@@ -8,6 +8,7 @@ from polyspan import __version__
 from polyspan.report.charts import line_chart
 from polyspan.report.content import Content
 from polyspan.report.parts import escape, number, plural, setting, user
+from polyspan.selection import Selection
 
 
 def show_convergence(c: Content) -> str:
@@ -53,8 +54,8 @@ def show_run(c: Content, date: str) -> str:
     python = f"from {source} import {method}\n\nlabels = {method}({call}).fit_predict(views)"
     about = (type(c.estimator).__doc__ or "").strip().split("\n")[0]
     head = f"<strong>{escape(method)}</strong>: {escape(about)}"
-    if c.n_agreeing:
-        python = _select_call(c)
+    if c.selection is not None and c.n_agreeing:
+        python = _select_call(c.selection)
         head = (
             f"The clusters are the consensus of {plural(c.n_agreeing, 'setting')}. Nearest to it, "
             f"with the parameters below, is {head}"
@@ -85,9 +86,9 @@ def show_run(c: Content, date: str) -> str:
     )
 
 
-def _select_call(c: Content) -> str:
+def _select_call(selection: Selection) -> str:
     """The call of `polyspan.selection.select` that gives the consensus."""
-    asked = {"n_clusters": len(c.clusters)} | getattr(c.selection, "asked", {})
+    asked = {"n_clusters": selection.n_clusters} | selection.asked
     shown = [setting(asked.pop("n_clusters"))]
     lines = ["from polyspan.selection import select"]
     if "estimator" in asked:

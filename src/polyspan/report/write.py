@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from polyspan.atomic import replacing
+from polyspan.base import MultiViewClusterer
 from polyspan.report.content import check_content
 from polyspan.report.page import build_page
+from polyspan.selection import Selection
+from polyspan.selection.count import Evidence
 
 
 def write_report(
@@ -17,10 +20,11 @@ def write_report(
     views: Sequence[Any],
     view_names: Sequence[str],
     sample_ids: Sequence[Any],
-    estimator: Any,
+    estimator: MultiViewClusterer,
     labels: Any,
     certainty: Any = None,
-    selection: Any = None,
+    selection: Selection | None = None,
+    evidence: Evidence | None = None,
     command: str = "",
     repeat: str = "",
     title: str = "",
@@ -51,13 +55,12 @@ def write_report(
         Certainty of every label, 0 to 1. None takes that of ``selection``, else the share of a
         sample's affinity that goes to its own cluster, else (no affinity) how much nearer its own
         cluster's centre is than the next; the page says which.
-    selection : object, optional
-        What `polyspan.selection.select` returned, or an object with any of ``table`` (list of
-        dicts, one per setting), ``certainty``, ``n_clusters`` and ``evidence``. Where its
-        ``labels`` are those shown, the page calls them a consensus. Lists in ``evidence`` become a
-        table and, over the list ``n_clusters`` (or ``candidates``), a chart; so do dicts from
-        counts to scores. Other lists of numbers are charts, lists of dicts tables, and anything
-        else is one line.
+    selection : Selection, optional
+        What `polyspan.selection.select` returned: its settings become a table. Where its
+        ``labels`` are those shown, the page calls them a consensus.
+    evidence : dict, optional
+        What `polyspan.selection.count_clusters` saw, shown as a table and charts. None takes that
+        of ``selection``.
     command : str
         The command of the run; the call in Python is shown in any case.
     repeat : str
@@ -108,7 +111,7 @@ def write_report(
     """
     path = _check_path(Path(path), force)
     content = check_content(
-        views, view_names, sample_ids, estimator, labels, certainty, selection, notes
+        views, view_names, sample_ids, estimator, labels, certainty, selection, evidence, notes
     )
     text = build_page(
         content._replace(command=str(command), repeat=str(repeat), title=str(title)), _date(date)
