@@ -21,7 +21,6 @@ from contextlib import contextmanager
 from functools import partial
 from importlib import metadata
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -209,7 +208,8 @@ def fit_files(
             estimator=found.estimator,
             labels=found.labels,
             certainty=found.certainty,
-            selection=found.selection or _counted(found),
+            selection=found.selection,
+            evidence=found.evidence,
             command=command,
             repeat=_again(targets),
             title=", ".join(data.view_names),
@@ -268,13 +268,6 @@ def _fit(
     with watching(partial(follow, bar, task)):
         model.fit(dict(zip(data.view_names, data.views, strict=True)))
     return _Found(model, model.labels_, getattr(model, "certainty_", None), None, evidence)
-
-
-def _counted(found: _Found) -> Any:
-    """What the report needs to show the evidence for the number of clusters without a choice."""
-    if found.evidence is None:
-        return None
-    return SimpleNamespace(evidence=found.evidence, n_clusters=found.estimator.n_clusters)
 
 
 def _describe(data: MatchedViews) -> dict[str, Any]:

@@ -40,8 +40,8 @@ def cluster_colors(n_clusters: int) -> list[str]:
 def _ranked() -> list[str]:
     """All colours, every one as far as possible from those before it."""
     candidates = _candidates()
-    seen = _as_seen(candidates)  # (kinds of eyes, colours, 3)
-    taken = _as_seen(np.array([_rgb(color) for color in FIRST]))
+    seen = as_seen(candidates)  # (kinds of eyes, colours, 3)
+    taken = as_seen(np.array([_rgb(color) for color in FIRST]))
     gaps = np.linalg.norm(seen[:, :, None] - taken[:, None], axis=3).min(axis=(0, 2))
     colors = list(FIRST)
     while len(colors) < MOST:
@@ -63,7 +63,7 @@ def _candidates() -> np.ndarray:
     return np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
 
 
-def _as_seen(srgb: np.ndarray) -> np.ndarray:
+def as_seen(srgb: np.ndarray) -> np.ndarray:
     """OKLab of colours for three kinds of eyes."""
     linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
     eyes = (linear, linear @ NO_RED.T, linear @ NO_GREEN.T)

@@ -6,16 +6,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import scipy.sparse as sp
-from array_api_compat import is_array_api_obj
-
 from polyspan.atomic import replacing
-from polyspan.inputs.scaling import SCALES
-from polyspan.report.page import Content, build_page
-from polyspan.solvers.arrays import to_numpy
-
-MOST_CLUSTERS = 32767  # their numbers take two bytes in the file
+from polyspan.base import MultiViewClusterer
+from polyspan.report.content import check_content
+from polyspan.report.page import build_page
+from polyspan.selection import Selection
+from polyspan.selection.count import Evidence
 
 
 def write_report(
@@ -24,10 +20,11 @@ def write_report(
     views: Sequence[Any],
     view_names: Sequence[str],
     sample_ids: Sequence[Any],
-    estimator: Any,
+    estimator: MultiViewClusterer,
     labels: Any,
     certainty: Any = None,
-    selection: Any = None,
+    selection: Selection | None = None,
+    evidence: Evidence | None = None,
     command: str = "",
     repeat: str = "",
     title: str = "",
@@ -58,13 +55,12 @@ def write_report(
         Certainty of every label, 0 to 1. None takes that of ``selection``, else the share of a
         sample's affinity that goes to its own cluster, else (no affinity) how much nearer its own
         cluster's centre is than the next; the page says which.
-    selection : object, optional
-        What `polyspan.selection.select` returned, or an object with any of ``table`` (list of
-        dicts, one per setting), ``certainty``, ``n_clusters`` and ``evidence``. Where its
-        ``labels`` are those shown, the page calls them a consensus. Lists in ``evidence`` become a
-        table and, over the list ``n_clusters`` (or ``candidates``), a chart; so do dicts from
-        counts to scores. Other lists of numbers are charts, lists of dicts tables, and anything
-        else is one line.
+    selection : Selection, optional
+        What `polyspan.selection.select` returned: its settings become a table. Where its
+        ``labels`` are those shown, the page calls them a consensus.
+    evidence : dict, optional
+        What `polyspan.selection.count_clusters` saw, shown as a table and charts. None takes that
+        of ``selection``.
     command : str
         The command of the run; the call in Python is shown in any case.
     repeat : str
@@ -114,8 +110,8 @@ def write_report(
     '<!doctype html>'
     """
     path = _check_path(Path(path), force)
-    content = _check_content(
-        views, view_names, sample_ids, estimator, labels, certainty, selection, notes
+    content = check_content(
+        views, view_names, sample_ids, estimator, labels, certainty, selection, evidence, notes
     )
     text = build_page(
         content._replace(command=str(command), repeat=str(repeat), title=str(title)), _date(date)
@@ -134,101 +130,6 @@ def _check_path(path: Path, force: bool) -> Path:
     if not path.parent.is_dir():
         raise FileNotFoundError(f"the folder {path.parent} for the report does not exist: make it.")
     return path
-
-
-def _check_content(
-    views: Any,
-    view_names: Any,
-    sample_ids: Any,
-    estimator: Any,
-    labels: Any,
-    certainty: Any,
-    selection: Any,
-    notes: Any,
-) -> Content:
-    """Check that all parts of a report fit together, before anything is computed."""
-    arrays = [_array(view) for view in views]
-    names = [str(name) for name in view_names]
-    ids = [str(name) for name in sample_ids]
-    if not arrays:
-        raise ValueError("views is empty: give at least one view.")
-    if len(names) != len(arrays):
-        raise ValueError(
-            f"there are {len(arrays)} views but {len(names)} view_names: give one name per view."
-        )
-    marks = _array(labels)
-    n = len(ids)
-    if marks.ndim != 1 or len(marks) != n or n == 0:
-        raise ValueError(
-            f"labels has shape {marks.shape}, but there are {n} sample_ids: give one label per "
-            "sample."
-        )
-    for name, X in zip(names, arrays, strict=True):
-        if X.ndim != 2 or X.shape[0] != n or X.shape[1] == 0:
-            raise ValueError(
-                f"view {name!r} has shape {X.shape}, but there are {n} sample_ids: a view has one "
-                "row per sample and at least one column."
-            )
-        if X.dtype.kind not in "fiub":
-            raise ValueError(f"view {name!r} holds {X.dtype} values: convert them to numbers.")
-    W = getattr(estimator, "affinity_matrix_", None)
-    if W is not None:
-        W = sp.csr_array(W) if sp.issparse(W) else _array(W)
-        if W.shape != (n, n):
-            raise ValueError(
-                f"estimator.affinity_matrix_ has shape {W.shape}, but there are {n} sample_ids: "
-                "give the estimator that was fitted on these samples."
-            )
-    own = getattr(selection, "certainty", None)
-    given = own if certainty is None else certainty
-    of_selection = own is not None and np.array_equal(_array(given), _array(own))
-    if given is not None:
-        given = _array(given).astype(np.float64)
-        if given.shape != (n,) or not np.all((given >= -1e-9) & (given <= 1 + 1e-9)):
-            raise ValueError(
-                f"certainty must be {n} numbers between 0 and 1, one per sample; got shape "
-                f"{given.shape}" + (", some outside." if given.shape == (n,) else ".")
-            )
-        given = np.clip(given, 0, 1)
-    if isinstance(notes, str):
-        notes = (notes,)
-    scale = estimator.get_params(deep=False).get("scale", "unit")
-    clusters, codes = np.unique(marks, return_inverse=True)
-    if len(clusters) > MOST_CLUSTERS:
-        raise ValueError(
-            f"labels has {len(clusters)} clusters; a report can show {MOST_CLUSTERS} at most."
-        )
-    return Content(
-        views=arrays,
-        view_names=names,
-        ids=ids,
-        clusters=[str(name) for name in clusters.tolist()],
-        codes=codes,
-        estimator=estimator,
-        affinity=W,
-        certainty=given,
-        certainty_of="selection" if of_selection else "given",
-        selection=selection,
-        n_agreeing=_agreeing(selection, marks),
-        notes=[str(note) for note in notes],
-        scale=scale if scale in SCALES else "unit",
-    )
-
-
-def _agreeing(selection: Any, labels: np.ndarray) -> int:
-    """How many settings the labels are the consensus of; 0 where they are of one estimator."""
-    merged, rows = (getattr(selection, name, None) for name in ("labels", "table"))
-    if merged is None or rows is None or not np.array_equal(_array(merged), labels):
-        return 0
-    rows = rows.to_dict("records") if hasattr(rows, "to_dict") else rows
-    return sum(row.get("weight", 0) > 0 for row in rows)
-
-
-def _array(x: Any) -> Any:
-    """Bring anything that holds numbers to NumPy; sparse matrices stay."""
-    if sp.issparse(x):
-        return x
-    return to_numpy(x) if is_array_api_obj(x) else np.asarray(x)
 
 
 def _date(date: datetime | None) -> str:

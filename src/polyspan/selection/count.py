@@ -6,7 +6,7 @@ What is looked at are solutions of `GRMSC`, and with many samples, where these t
 
 from collections.abc import Callable, Iterator
 from itertools import combinations
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import scipy.linalg
@@ -35,13 +35,29 @@ ANCHORS = 500  # of the solutions whose spectra are looked at
 COUNTED = 20_000  # samples that are looked at, of more
 
 
+class Evidence(TypedDict, total=False):
+    """What `count_clusters` saw, all of it; `Selection.evidence` is empty when nothing was counted.
+
+    The lists ``gaps``, ``stability`` and ``scores`` have one number for each of ``candidates``.
+    """
+
+    candidates: list[int]
+    gaps: list[float]
+    stability: list[float]
+    scores: list[float]
+    votes: dict[str, int]  # the numbers are strings, as JSON has them for keys
+    eigenvalues: list[float]
+    settings: list[dict[str, Any]]
+    chosen: int
+
+
 def count_clusters(
     views: Any,
     random_state: int | np.random.RandomState | None = None,
     max_clusters: int | None = None,
     progress: Progress | None = None,
     device: str | None = None,
-) -> tuple[int, dict[str, Any]]:
+) -> tuple[int, Evidence]:
     """Estimate the number of clusters: eigengap and stability together.
 
     A graph of c clear clusters has c large eigenvalues and a gap after them. The spectra of the
@@ -112,7 +128,7 @@ def count(
     max_clusters: int | None,
     progress: Progress | None,
     device: str | None,
-) -> tuple[int, dict[str, Any]]:
+) -> tuple[int, Evidence]:
     """The work of `count_clusters`, inside `sharing`."""
     n = views.n_samples
     if n < 5:

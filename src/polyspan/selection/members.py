@@ -23,7 +23,7 @@ from polyspan.inputs.views import Views
 from polyspan.methods.anchor_grmsc.estimator import AnchorGRMSC
 from polyspan.methods.grmsc import GRMSC
 from polyspan.selection.consensus import consensus, pairwise_nmi, rank_settings
-from polyspan.selection.count import Progress, complete_views, count
+from polyspan.selection.count import Evidence, Progress, complete_views, count
 from polyspan.selection.grids import (
     anchor_grid,
     baselines,
@@ -66,7 +66,7 @@ class Selection:
     best_estimator: MultiViewClusterer
     table: list[dict[str, Any]]
     n_clusters: int
-    evidence: dict[str, Any]
+    evidence: Evidence
     asked: dict[str, Any] = field(default_factory=dict)
 
 
@@ -138,7 +138,7 @@ def select(
         )
     started = time.perf_counter()
     number = int(check_random_state(random_state).randint(2**31))
-    evidence: dict[str, Any] = {}
+    evidence: Evidence = {}
     with sharing():
         if isinstance(n_clusters, str):
             c, evidence = count(found, number, None, progress, device)

@@ -1,0 +1,108 @@
+"""What the page shows of clusters and samples: the map, sizes, certainty."""
+
+from importlib import resources
+from string import Template
+from typing import Any
+
+import numpy as np
+
+from polyspan.report.charts import histogram
+from polyspan.report.content import Content
+from polyspan.report.measure import Affinity, Agreement, Map
+from polyspan.report.parts import bar, number, percent, table, user
+
+MOST_DOUBTFUL = 30  # samples in the list of the least certain
+
+
+def show_map(c: Content, plane: Map) -> str:
+    """Every sample as a point."""
+    what = (
+        "Every point is a sample, placed by the principal axes of the spectral embedding: "
+        "the eigenvectors of the normalised affinity that the clusters are made from."
+        if plane.spectral
+        else "Every point is a sample, placed by the principal axes of the scaled views side by "
+        "side, because this method has no affinity."
+    )
+    options = [
+        f'<option value="{k}"{" selected" * (k == chosen)}>axis {k + 1} ({percent(share)})</option>'
+        for chosen in (0, 1)
+        for k, share in enumerate(plane.shares)
+    ]
+    half = len(options) // 2
+    text = (resources.files("polyspan.report") / "template" / "map.html").read_text("utf-8")
+    return Template(text).substitute(
+        what=what, across="".join(options[:half]), up="".join(options[half:])
+    )
+
+
+def show_clusters(
+    c: Content, colors: list[str], certainty: np.ndarray, compared: list[Agreement]
+) -> str:
+    """Sizes of the clusters, their certainty, and the views that hold them together."""
+    sizes = np.bincount(c.codes)
+    shown = [j for j, one in enumerate(compared) if one.near is not None]
+    heads = ["Cluster", "Samples", "Share", "Certainty"]
+    heads += [f'<span class="in">near in</span> {user(c.view_names[j])}' for j in shown]
+    means = np.bincount(c.codes, weights=certainty) / sizes
+    rows = []
+    for k, name in enumerate(c.clusters):
+        swatch = f'<span class="swatch" style="background:{colors[k]}"></span>'
+        row: list[tuple[str, Any]] = [
+            (swatch + user(name), k),
+            (bar(sizes[k] / sizes.max(), number(sizes[k]), colors[k]), int(sizes[k])),
+            (percent(sizes[k] / sizes.sum()), float(sizes[k] / sizes.sum())),
+            (f"{means[k]:.2f}", float(means[k])),
+        ]
+        for j in shown:
+            near = compared[j].near
+            assert near is not None
+            row.append((_heat(float(near[k])), float(near[k])))
+        rows.append(row)
+    text = "<p>Sizes of the clusters and the mean certainty of their samples."
+    if shown:
+        text += (
+            " The last columns say which view holds a cluster together: the share of its "
+            "samples\u2019 nearest neighbours in that view alone that are in the same cluster."
+        )
+    return text + "</p>" + table(heads, rows, name="Clusters")
+
+
+def _heat(share: float) -> str:
+    if not np.isfinite(share):
+        return "\u2013"
+    return f'<span class="heat" style="--p:{100 * share:.0f}%">{share:.2f}</span>'
+
+
+def show_certainty(
+    c: Content, certainty: np.ndarray, meaning: str, affinity: Affinity | None
+) -> str:
+    """How certain the samples are, and the least certain ones."""
+    order = np.argsort(certainty, kind="stable")[:MOST_DOUBTFUL]
+    heads = ["Sample", "Cluster", "Certainty"] + ["Next cluster"] * (affinity is not None)
+    rows = []
+    for i in order.tolist():
+        row: list[tuple[str, Any]] = [
+            (
+                f'<button type="button" class="sample" data-sample="{i}">{user(c.ids[i])}</button>',
+                c.ids[i],
+            ),
+            (user(c.clusters[c.codes[i]]), int(c.codes[i])),
+            (f"{certainty[i]:.3f}", float(certainty[i])),
+        ]
+        if affinity is not None:
+            second = int(affinity.second[i])
+            row.append((user(c.clusters[second]) if second >= 0 else "\u2013", second))
+        rows.append(row)
+    facts = {
+        "lowest": certainty.min(),
+        "one in ten is below": np.quantile(certainty, 0.1),
+        "half are below": np.median(certainty),
+        "mean": certainty.mean(),
+    }
+    lines = "".join(f"<dt>{name}</dt><dd>{value:.3f}</dd>" for name, value in facts.items())
+    return (
+        f'<p>{meaning}</p><div class="two"><div>{histogram(certainty, "Histogram of certainty")}'
+        f'<dl class="facts">{lines}</dl></div><div><h3>Least certain samples</h3>'
+        + table(heads, rows, name="Least certain samples")
+        + "</div></div>"
+    )

@@ -1,0 +1,134 @@
+"""What a report is made of, checked."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from array_api_compat import is_array_api_obj
+
+from polyspan.base import MultiViewClusterer
+from polyspan.inputs.scaling import SCALES
+from polyspan.selection import Selection
+from polyspan.selection.count import Evidence
+from polyspan.solvers.arrays import to_numpy
+
+MOST_CLUSTERS = 32767  # their numbers take two bytes in the file
+
+
+class Content(NamedTuple):
+    """What a report is made of, checked."""
+
+    views: list[Any]
+    view_names: list[str]
+    ids: list[str]
+    clusters: list[str]
+    codes: np.ndarray  # (n,) position of every sample's cluster in ``clusters``
+    estimator: MultiViewClusterer
+    affinity: Any
+    certainty: np.ndarray | None
+    certainty_of: str
+    selection: Selection | None
+    evidence: Evidence | None  # for the number of clusters; None or empty if it was given
+    n_agreeing: int  # settings whose consensus the clusters are, 0 for those of the estimator
+    notes: list[str]
+    scale: str | None
+    command: str = ""
+    repeat: str = ""
+    title: str = ""
+
+
+def check_content(
+    views: Any,
+    view_names: Any,
+    sample_ids: Any,
+    estimator: MultiViewClusterer,
+    labels: Any,
+    certainty: Any,
+    selection: Selection | None,
+    evidence: Evidence | None,
+    notes: Any,
+) -> Content:
+    """Check that all parts of a report fit together, before anything is computed."""
+    arrays = [_array(view) for view in views]
+    names = [str(name) for name in view_names]
+    ids = [str(name) for name in sample_ids]
+    if not arrays:
+        raise ValueError("views is empty: give at least one view.")
+    if len(names) != len(arrays):
+        raise ValueError(
+            f"there are {len(arrays)} views but {len(names)} view_names: give one name per view."
+        )
+    marks = _array(labels)
+    n = len(ids)
+    if marks.ndim != 1 or len(marks) != n or n == 0:
+        raise ValueError(
+            f"labels has shape {marks.shape}, but there are {n} sample_ids: give one label per "
+            "sample."
+        )
+    for name, X in zip(names, arrays, strict=True):
+        if X.ndim != 2 or X.shape[0] != n or X.shape[1] == 0:
+            raise ValueError(
+                f"view {name!r} has shape {X.shape}, but there are {n} sample_ids: a view has one "
+                "row per sample and at least one column."
+            )
+        if X.dtype.kind not in "fiub":
+            raise ValueError(f"view {name!r} holds {X.dtype} values: convert them to numbers.")
+    W = getattr(estimator, "affinity_matrix_", None)
+    if W is not None:
+        W = sp.csr_array(W) if sp.issparse(W) else _array(W)
+        if W.shape != (n, n):
+            raise ValueError(
+                f"estimator.affinity_matrix_ has shape {W.shape}, but there are {n} sample_ids: "
+                "give the estimator that was fitted on these samples."
+            )
+    own = None if selection is None else selection.certainty
+    given = own if certainty is None else certainty
+    of_selection = own is not None and np.array_equal(_array(given), own)
+    if given is not None:
+        given = _array(given).astype(np.float64)
+        if given.shape != (n,) or not np.all((given >= -1e-9) & (given <= 1 + 1e-9)):
+            raise ValueError(
+                f"certainty must be {n} numbers between 0 and 1, one per sample; got shape "
+                f"{given.shape}" + (", some outside." if given.shape == (n,) else ".")
+            )
+        given = np.clip(given, 0, 1)
+    if evidence is None and selection is not None:
+        evidence = selection.evidence
+    if isinstance(notes, str):
+        notes = (notes,)
+    scale = estimator.get_params(deep=False).get("scale", "unit")
+    clusters, codes = np.unique(marks, return_inverse=True)
+    if len(clusters) > MOST_CLUSTERS:
+        raise ValueError(
+            f"labels has {len(clusters)} clusters; a report can show {MOST_CLUSTERS} at most."
+        )
+    return Content(
+        views=arrays,
+        view_names=names,
+        ids=ids,
+        clusters=[str(name) for name in clusters.tolist()],
+        codes=codes,
+        estimator=estimator,
+        affinity=W,
+        certainty=given,
+        certainty_of="selection" if of_selection else "given",
+        selection=selection,
+        evidence=evidence,
+        n_agreeing=_agreeing(selection, marks),
+        notes=[str(note) for note in notes],
+        scale=scale if scale in SCALES else "unit",
+    )
+
+
+def _agreeing(selection: Selection | None, labels: np.ndarray) -> int:
+    """How many settings the labels are the consensus of; 0 where they are of one estimator."""
+    if selection is None or not np.array_equal(selection.labels, labels):
+        return 0
+    return sum(row["weight"] > 0 for row in selection.table)
+
+
+def _array(x: Any) -> Any:
+    """Bring anything that holds numbers to NumPy; sparse matrices stay."""
+    if sp.issparse(x):
+        return x
+    return to_numpy(x) if is_array_api_obj(x) else np.asarray(x)

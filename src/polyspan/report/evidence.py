@@ -1,0 +1,95 @@
+"""What the page shows of the number of clusters: the evidence for it."""
+
+from polyspan.report.charts import line_chart
+from polyspan.report.parts import cell, number, table, user
+from polyspan.selection.count import Evidence
+
+Series = dict[int, float]  # from a number of clusters, ascending: a line goes from left to right
+
+MEANING = {
+    "gaps": "how far the eigenvalues of the affinities drop after so many; large is good",
+    "stability": "how well different settings agree on so many clusters; 1 is the same clusters",
+    "scores": "gap times stability, as a share of the best; near 1 is as good",
+    "votes": "how many settings alone have their largest gap there",
+}
+
+
+def show_evidence(evidence: Evidence | None) -> str:
+    """Why there are this many clusters: scores of the candidates, the spectrum, the settings."""
+    if not evidence:
+        return ""
+    chosen = evidence["chosen"]
+    columns = score_columns(evidence)
+    facts = {"number of clusters": number(chosen)}
+    facts |= {name: user(words) for name, words in MEANING.items()}
+    lines = "".join(f"<dt>{user(name)}</dt><dd>{shown}</dd>" for name, shown in facts.items())
+    return (
+        f'<p>Why there are this many clusters.</p><dl class="facts">{lines}</dl>'
+        + _scores(columns, chosen)
+        + _charts(columns, evidence["eigenvalues"], chosen)
+        + _settings(evidence)
+    )
+
+
+def score_columns(evidence: Evidence) -> dict[str, Series]:
+    """What speaks for every number of clusters, by name.
+
+    Examples
+    --------
+    >>> evidence = Evidence(
+    ...     candidates=[9, 2], gaps=[0.3, 0.2], stability=[1.0, 0.5], scores=[1.0, 0.3],
+    ...     votes={"2": 0, "5": 1, "9": 3},
+    ... )
+    >>> score_columns(evidence)["gaps"], score_columns(evidence)["votes"]
+    ({2: 0.2, 9: 0.3}, {2: 0, 5: 1, 9: 3})
+    """
+    candidates = evidence["candidates"]
+    columns: dict[str, Series] = {
+        "gaps": dict(zip(candidates, evidence["gaps"], strict=True)),
+        "stability": dict(zip(candidates, evidence["stability"], strict=True)),
+        "scores": dict(zip(candidates, evidence["scores"], strict=True)),
+        "votes": {int(count): votes for count, votes in evidence["votes"].items()},
+    }
+    return {name: dict(sorted(series.items())) for name, series in columns.items()}
+
+
+def _counts(columns: dict[str, Series]) -> list[int]:
+    return sorted({count for series in columns.values() for count in series})
+
+
+def _scores(columns: dict[str, Series], chosen: int) -> str:
+    """The table: one row for every number that something speaks for."""
+    heads = ["Clusters", *map(user, columns), "Choice"]
+    rows = [
+        [
+            cell(count),
+            *(cell(series.get(count)) for series in columns.values()),
+            ("<strong>chosen</strong>", "chosen") if count == chosen else ("", None),
+        ]
+        for count in _counts(columns)
+    ]
+    return table(heads, rows, name="Evidence for the number of clusters")
+
+
+def _charts(columns: dict[str, Series], eigenvalues: list[float], chosen: int) -> str:
+    """One small chart each, since scores differ in scale."""
+    charts = [
+        line_chart(
+            {name: (list(series), list(series.values()))}, name, "number of clusters", mark_x=chosen
+        )
+        for name, series in columns.items()
+    ]
+    # Far beyond the candidates there is nothing to see.
+    seen = eigenvalues[: int(1.5 * _counts(columns)[-1]) + 3]
+    spectrum = {"eigenvalues": (range(1, len(seen) + 1), seen)}
+    charts.append(line_chart(spectrum, "eigenvalues", "number", mark_x=chosen))
+    return f'<div class="two">{"".join(f"<div>{chart}</div>" for chart in charts)}</div>'
+
+
+def _settings(evidence: Evidence) -> str:
+    """The settings whose spectra were looked at, folded away."""
+    settings = evidence["settings"]
+    names = list(dict.fromkeys(name for params in settings for name in params))
+    rows = [[cell(params.get(name)) for name in names] for params in settings]
+    inside = table([user(name) for name in names], rows, name="settings")
+    return f"<details><summary>{len(rows)} {user('settings')}</summary>{inside}</details>"

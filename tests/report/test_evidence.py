@@ -1,0 +1,58 @@
+import json
+import re
+
+from report.pages import EVIDENCE, Page, report, selected
+
+from polyspan.selection import count_clusters
+
+
+def count_section(text):
+    return text[text.index('<section id="count"') : text.index('<section id="run"')]
+
+
+def test_evidence_is_shown_by_its_names(tmp_path, digits):
+    part = count_section(report(tmp_path, *digits, evidence=EVIDENCE))
+    cells = re.findall(r"<td[^>]*>(?:<strong>)?([^<]*)", part.partition("<details>")[0])
+    none = "\u2013"
+    assert [cells[k : k + 6] for k in range(0, len(cells), 6)] == [
+        ["8", none, none, none, "1", ""],
+        ["9", "0.100", "0.800", "0.250", "0", ""],
+        ["10", "0.432", "0.900", "1", "3", "chosen"],
+        ["11", "0.200", "0.700", "0.500", "0", ""],
+    ]
+    assert part.count("<circle") == 3 * 3 + 4 + 19  # eigenvalues up to 1.5 times the last number
+    assert part.count('class="mark"') == 5
+
+
+def test_whose_evidence_is_shown(tmp_path, digits):
+    data, model = digits
+    counted = selected(model, evidence=EVIDENCE | {"gaps": [0.6789, 0.1, 0.2]})
+    assert "0.679" in count_section(report(tmp_path, data, model, "a", selection=counted))
+    part = count_section(report(tmp_path, data, model, "b", selection=counted, evidence=EVIDENCE))
+    assert "0.432" in part
+    assert "0.679" not in part
+    text = report(tmp_path, data, model, "c", selection=selected(model))
+    assert 'id="count"' not in text
+    assert 'id="selection"' in text
+
+
+def test_evidence_of_a_count_is_tables_and_charts(tmp_path, digits):
+    data, model = digits
+    number, evidence = count_clusters(data.views, random_state=0)
+    evidence = json.loads(json.dumps(evidence))  # as the settings file has it
+    assert number == evidence["chosen"]
+    text = report(tmp_path, data, model, evidence=evidence)
+    part = count_section(text)
+    top, bottom = (Page(table) for table in re.findall(r"<table.*?</table>", part, re.S))
+    heads = [text for tag, text in top.texts if tag in ("button", "bdi")]
+    assert heads == ["Clusters", "gaps", "stability", "scores", "votes", "Choice"]
+    counts = {*evidence["candidates"], *map(int, evidence["votes"])}
+    assert part.count("<tr>") == 2 + len(counts) + len(evidence["settings"])
+    assert top.shown.count("chosen") == 1
+    assert "standard+unit" in bottom.shown
+    assert re.findall(r'aria-label="(\w+)"><path', part) == [
+        "gaps", "stability", "scores", "votes", "eigenvalues"
+    ]  # fmt: skip
+    words = Page(part).shown
+    assert "[" not in words  # no list as Python prints it
+    assert "{" not in words

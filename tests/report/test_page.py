@@ -1,0 +1,239 @@
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from report.pages import EVIDENCE, Page, data_of, fitted, report, selected, tried, unpack
+from sklearn.metrics import normalized_mutual_info_score
+
+from polyspan import GRMSC, LRR, METHODS, ConcatKMeans, ConcatSpectral
+from polyspan.datasets import make_subspaces
+from polyspan.report import measure, parts
+
+NASTY = [
+    "<script>window.hacked=1</script>",
+    "</script><script>window.hacked=1</script>",
+    '"><img src=x onerror="window.hacked=1">',
+    "' onmouseover='window.hacked=1",
+    "<!--",
+    "]]>",
+    "$title ${data} $$",
+    "%s {0} {name}",
+    "&lt;b&gt; &amp;",
+    "caf\u00e9 \u6f22\u5b57 \U0001f9ec \u202eright to left",
+    "\u2028line\u2029ends",
+    "nul\x00bell\x07",
+    "half \ud800 a pair",
+    "tab\tand\nline",
+    "long " + "x" * 3000,
+    "",
+]
+
+
+def test_everything_is_on_the_page(tmp_path, digits):
+    data, model = digits
+    selection = selected(
+        model,
+        labels=np.roll(model.labels_, 1),  # those shown are of the estimator alone
+        table=[
+            tried(setting={"lam1": 1.0}, agreement=0.71234),
+            tried(setting={"lam1": 100.0}, agreement=None, status="failed", reason="no memory"),
+        ],
+        evidence=EVIDENCE,
+    )
+    text = report(
+        tmp_path, data, model, command="polyspan fit a.csv --clusters 10", title="My digits",
+        notes=["Three samples were dropped."], selection=selection,
+    )  # fmt: skip
+    page = Page(text)
+    sections = [attrs["id"] for tag, attrs in page.elements if tag == "section"]
+    assert sections == [
+        "map", "clusters", "affinity", "views", "certainty", "convergence", "selection", "count",
+        "run",
+    ]  # fmt: skip
+    for words in (
+        "My digits", "2026-01-02 03:04 UTC", "pixels", "fourier", "gradients",
+        "Three samples were dropped.", "polyspan fit a.csv --clusters 10", "lam1=100.0", "0.712",
+        "no memory", "0.432",
+        "GRMSC(affinity='sparse', n_clusters=10, random_state=0).fit_predict(views)",
+        "Certainty is the share of the settings", "scikit-learn", "tol 1e-6",
+    ):  # fmt: skip
+        assert words in page.shown, words
+    sizes = np.bincount(model.labels_)
+    found = data_of(text)
+    assert [one["size"] for one in found["clusters"]] == sizes.tolist()
+    assert np.array_equal(unpack(found["codes"], "i2"), model.labels_)
+    assert found["ids"] == [f"s{i}" for i in range(150)]
+    assert all(len(unpack(axis, "u2")) == 150 for axis in found["axes"])
+
+
+def test_nothing_is_loaded_from_anywhere(tmp_path, digits):
+    text = report(tmp_path, *digits)
+    assert "http:" not in text
+    assert "https:" not in text
+    assert not re.search(r"@import|@font-face|url\(|importScripts|fetch\(|XMLHttp|WebSocket", text)
+    for tag, attrs in Page(text).elements:
+        for name in ("src", "href", "srcset", "action", "data"):
+            if name in attrs:
+                assert attrs[name].startswith(("#", "data:")), (tag, attrs)
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
+    assert "default-src 'none'" in policy
+    assert "script-src 'sha256-" in policy  # and so no other script than ours
+
+
+def test_all_user_strings_are_text(tmp_path):
+    n = len(NASTY)
+    rng = np.random.default_rng(0)
+    views = [rng.standard_normal((n, 4)) for _ in range(n)]
+    model = ConcatSpectral(n_clusters=2, random_state=0).fit(views)
+    labels = np.array([NASTY[i % 2] for i in range(n)])
+    plain = report(tmp_path, SimpleNamespace(views=views, view_names=["v"] * n), model, "plain")
+    for name in NASTY[:12]:
+        selection = selected(
+            model,
+            table=[tried(method=name, setting={name: name}, group=name, reason=name)],
+            evidence=EVIDENCE | {"settings": [{name: name}]},
+        )
+        text = report(
+            tmp_path, SimpleNamespace(views=views, view_names=NASTY), model, force=True,
+            sample_ids=NASTY, labels=labels, title=name, command=name, notes=[name],
+            selection=selection,
+        )  # fmt: skip
+        page = Page(text)
+        kinds = {tag for tag, _ in Page(plain).elements} | {"ul", "li", "details", "summary"}
+        assert {tag for tag, _ in page.elements} <= kinds
+        assert sum(tag == "script" for tag, _ in page.elements) == 2
+        assert sum(tag == "img" for tag, _ in page.elements) == 1
+        assert not any(key.startswith("on") for _, attrs in page.elements for key in attrs)
+        cleaned = parts.clean(name)
+        assert page.shown.count(cleaned) >= 5  # heading, title, note, command, tables
+    assert data_of(text)["ids"] == [parts.clean(name) for name in NASTY]
+    assert data_of(text)["clusters"][0]["name"] in NASTY[:2]
+    assert "\x00" not in text
+    assert parts.clean("a\ud800\x00b") == "a\ufffd\ufffdb"
+
+
+def test_addresses_in_memory_do_not_show(tmp_path, digits):
+    data, _ = digits
+    odd = ConcatSpectral(n_clusters=10, random_state=np.random.RandomState(0)).fit(data.views)
+    assert " at 0x" not in report(tmp_path, data, odd)
+    assert parts.setting(print).startswith("<built-in function print")
+    assert parts.setting(lambda: 0).endswith("<lambda>>")
+
+
+def test_certainty_says_where_it_comes_from(tmp_path, digits):
+    data, model = digits
+    given = np.linspace(0, 1, 150)
+    text = report(tmp_path, data, model, "a", certainty=given)
+    assert "Certainty was given with the labels" in text
+    assert unpack(data_of(text)["certainty"], "u2") == pytest.approx(given * 10000, abs=0.5)
+    assert text.index('data-sample="0"') < text.index('data-sample="1"')
+    text = report(tmp_path, data, model, "b", selection=selected(model, certainty=given[::-1]))
+    assert "Certainty is the share of the settings in the consensus" in text
+    assert text.index('data-sample="149"') < text.index('data-sample="148"')
+    text = report(tmp_path, data, model, "c")
+    assert "share of a sample\u2019s affinity" in text
+    own = measure.measure_affinity(model.affinity_matrix_, model.labels_, 10).own
+    assert unpack(data_of(text)["certainty"], "u2") == pytest.approx(own * 10000, abs=0.5)
+
+
+def test_a_consensus_is_called_one(tmp_path, digits):
+    data, model = digits
+    merged = np.where(np.arange(150) < 10, (model.labels_ + 1) % 10, model.labels_)
+    selection = selected(
+        model,
+        labels=merged,
+        table=[tried(weight=weight) for weight in (0.5, 0.5, 0.0)],
+        asked={"n_clusters": 10, "estimator": LRR, "grid": [{"lam": 1.0}], "random_state": 7},
+    )
+    more = {"selection": selection, "certainty": selection.certainty, "repeat": "polyspan again"}
+    page = Page(report(tmp_path, data, model, "a", labels=merged, **more)).shown
+    for words in (
+        "Consensus of 2 settings: 10 clusters in 150 samples",
+        "nearest to the consensus, GRMSC",
+        "from polyspan import LRR",
+        "labels = select(views, 10, estimator=LRR, grid=[{'lam': 1.0}], random_state=7).labels",
+        "Certainty is the share of the settings in the consensus",
+        "The command that repeats it",
+        "polyspan again",
+    ):
+        assert words in page, words
+    assert "fit_predict" not in page
+    page = Page(report(tmp_path, data, model, "b", **more)).shown  # the labels of the estimator
+    assert "Consensus of" not in page
+    assert "fit_predict" in page
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_has_a_report(tmp_path, name):
+    data = make_subspaces(n_samples=45, n_clusters=3, random_state=0)
+    cls = METHODS[name]
+    views = data.views[:1] if cls.single_view else data.views
+    model = cls().set_params(n_clusters=3, random_state=0).fit(views)
+    names = data.view_names[: len(views)]
+    text = report(tmp_path, SimpleNamespace(views=views, view_names=names), model)
+    assert cls.__name__ in Page(text).shown
+    has_affinity = hasattr(model, "affinity_matrix_")
+    assert ('id="matrix"' in text) == has_affinity
+    assert ("without an affinity" in text) == (not has_affinity)
+
+
+@pytest.mark.parametrize("n_clusters", [1, 2, 3])
+@pytest.mark.parametrize("method", [ConcatKMeans, ConcatSpectral])
+def test_three_samples(tmp_path, method, n_clusters):
+    views = [np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]]), np.eye(3)]
+    model = method(n_clusters=n_clusters, random_state=0).fit(views)
+    data = SimpleNamespace(views=views, view_names=["a", "b"])
+    text = report(tmp_path, data, model)
+    assert f"{n_clusters} cluster" in Page(text).shown
+    assert 'id="convergence"' not in text
+    assert 'id="selection"' not in text
+
+
+def test_one_cluster_of_equal_samples(tmp_path):
+    model = fitted([7, 7, 7, 7], np.ones((4, 4)))
+    data = SimpleNamespace(views=[np.ones((4, 2))], view_names=["one"])
+    text = report(tmp_path, data, model)
+    assert "nothing to compare" in text
+    assert data_of(text)["clusters"] == [{"name": "7", "size": 4, "color": "#0072b2"}]
+
+
+def test_notes_on_convergence_and_on_other_labels(tmp_path, digits):
+    data, _ = digits
+    with pytest.warns(UserWarning, match="before it converged"):
+        model = GRMSC(n_clusters=10, max_iter=3, random_state=0).fit(data.views)
+    labels = model.labels_.copy()
+    text = report(tmp_path, data, model, "a")
+    assert "stopped after max_iter=3 turns before it converged" in text
+    assert "not those of the estimator" not in text
+    labels[:20] = (labels[:20] + 1) % 10
+    text = report(tmp_path, data, model, "b", labels=labels)
+    same = normalized_mutual_info_score(labels, model.labels_)
+    assert f"normalised mutual information of {same:.3f}" in text
+
+
+def test_history_with_zeros_and_without_numbers(tmp_path, digits):
+    data, _ = digits
+    model = ConcatSpectral(n_clusters=10, random_state=0).fit(data.views)
+    model.history_ = {"data": [1.0, 0.1, 0.0], "odd": [np.nan, -1.0, 0.0], "none": []}
+    text = report(tmp_path, data, model, "a")
+    part = text[text.index('<section id="convergence"') :]
+    assert part.count('<path class="line s') == 2  # one line, one key
+    model.history_ = {"odd": [0.0, 0.0]}
+    assert 'id="convergence"' not in report(tmp_path, data, model, "b")
+
+
+def test_20000_samples_stay_small(tmp_path):
+    n = 20000
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 12, n)
+    X = rng.standard_normal((12, 3))[labels] * 3 + rng.standard_normal((n, 3))
+    i = rng.integers(0, n, 100_000)
+    order = np.argsort(labels, kind="stable")
+    j = np.roll(order, 7)[np.argsort(order)][i]  # nearly always of the same cluster
+    W = sp.coo_array((np.ones(len(i)), (i, j)), shape=(n, n)).tocsr()
+    data = SimpleNamespace(views=[X], view_names=["points"])
+    text = report(tmp_path, data, fitted(labels, W + W.T))
+    assert len(text) < 1.5e6
+    assert "Computed on 2,000 of the 20,000 samples" in Page(text).shown
