@@ -9,7 +9,7 @@ import scipy.io
 from scipy import sparse
 
 from polyspan.datasets import load_file, load_views
-from polyspan.datasets.files import is_id_name
+from polyspan.datasets.columns import is_id_name
 
 rng = np.random.default_rng(0)
 IDS = [f"s{i}" for i in range(6)]
