@@ -1,6 +1,7 @@
 """Comparisons of methods: a protocol is run, its rows are stored, tables are made from them."""
 
-from polyspan.bench.protocol import Protocol, read_protocol
+from polyspan.bench.plan import Protocol
+from polyspan.bench.protocol import read_protocol
 from polyspan.bench.runner import run_protocol
 from polyspan.bench.store import append_row, read_rows
 from polyspan.bench.tables import report
