@@ -1,4 +1,9 @@
-"""Comparisons of methods: a protocol is run, its rows are stored, tables are made from them."""
+"""Comparisons of methods: a protocol is run, its rows are stored, tables are made from them.
+
+The way of a comparison::
+
+    protocol (plan) -> jobs -> runner (workers, rows) -> store -> summaries -> tables, figures
+"""
 
 from polyspan.bench.plan import Protocol
 from polyspan.bench.protocol import read_protocol
