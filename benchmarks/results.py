@@ -11,9 +11,11 @@ import warnings
 from collections import defaultdict
 from pathlib import Path
 
-from polyspan.bench.protocol import count_jobs, read_protocol
+from polyspan.bench.jobs import count_jobs
+from polyspan.bench.protocol import read_protocol
 from polyspan.bench.store import latest, read_rows
-from polyspan.bench.tables import Summary, read_paper, report, summarise
+from polyspan.bench.summaries import Summary, read_paper, summarise
+from polyspan.bench.tables import report
 
 HERE = Path(__file__).resolve().parent
 CPU = "CPU, one thread"

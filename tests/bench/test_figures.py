@@ -5,7 +5,7 @@ pytest.importorskip("matplotlib", reason="figures need matplotlib")
 
 from polyspan import GRMSC
 from polyspan.bench.figures import plot_grid, plot_method, plot_scores, save_figures
-from polyspan.bench.tables import summarise
+from polyspan.bench.summaries import summarise
 from polyspan.datasets import make_subspaces
 from polyspan.metrics import SCORES
 

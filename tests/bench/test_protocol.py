@@ -4,18 +4,10 @@ from pathlib import Path
 import pytest
 
 from polyspan.bench import read_protocol
-from polyspan.bench.protocol import (
-    Source,
-    UnknownNameError,
-    build,
-    count_jobs,
-    final_jobs,
-    first_jobs,
-    load_source,
-    narrow,
-    settings,
-)
-from polyspan.bench.tables import read_paper
+from polyspan.bench.jobs import count_jobs, final_jobs, first_jobs
+from polyspan.bench.plan import Source, build, load_source, settings
+from polyspan.bench.protocol import UnknownNameError, narrow
+from polyspan.bench.summaries import read_paper
 from polyspan.datasets.registry import UnknownDatasetError
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
@@ -190,7 +182,7 @@ def test_data_are_what_the_entry_says():
             ),
             "LRR: lam must be .* got -1",
         ),
-        (HEAD + DATA + method(datasets='["plant"]'), "'plant', which .*did you mean 'planted'"),
+        (HEAD + DATA + method(datasets='["plant"]'), "no label 'plant', did you mean 'planted'"),
     ],
 )
 def test_errors_come_before_any_work(read, text, words):

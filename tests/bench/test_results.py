@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from polyspan.bench.protocol import count_jobs, final_jobs, first_jobs, read_protocol
+from polyspan.bench import read_protocol
+from polyspan.bench.jobs import count_jobs, final_jobs, first_jobs
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 

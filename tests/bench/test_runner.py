@@ -14,8 +14,11 @@ from sklearn.base import BaseEstimator
 from threadpoolctl import threadpool_info
 
 from polyspan.bench import read_protocol, read_rows, run_protocol, runner
-from polyspan.bench.protocol import Job, Method, Source, first_jobs
-from polyspan.bench.runner import run_job, run_jobs, share_cores
+from polyspan.bench.jobs import Job, first_jobs
+from polyspan.bench.plan import Method, Source
+from polyspan.bench.rows import empty_row
+from polyspan.bench.runner import run_job, run_jobs
+from polyspan.bench.workers import share_cores, start_workers, stop_worker
 from polyspan.datasets import load_digits_views
 from polyspan.metrics import SCORES, clustering_scores
 
@@ -286,9 +289,9 @@ def test_a_killed_run_resumes_and_ends_like_an_undisturbed_one(protocol_file, tm
 
 
 def test_workers_leave_ctrl_c_to_the_parent():
-    [worker] = runner._start_workers(1, None)
+    [worker] = start_workers(1, None)
     assert worker.submit(signal.getsignal, signal.SIGINT).result() == signal.SIG_IGN
-    runner._stop_worker(worker)
+    stop_worker(worker)
 
 
 def test_ctrl_c_leaves_a_valid_store(protocol_file, tmp_path):
@@ -316,7 +319,7 @@ def test_retry(tmp_path, protocol_file, monkeypatch):
     def fake(jobs, slots, threads, device):
         calls.append([job.method.name for job in jobs])
         for one in jobs:
-            row = runner._empty_row(one, threads)
+            row = empty_row(one, threads)
             yield row | {"status": "failed" if one.method.name == "LRR" else "ok"}
 
     monkeypatch.setattr(runner, "run_jobs", fake)

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from polyspan.bench.tables import ranks, read_paper, report, summarise
+from polyspan.bench.summaries import ranks, read_paper, summarise
+from polyspan.bench.tables import report
 from polyspan.metrics import PAPER_SCORES, SCORES
 
 

@@ -1,6 +1,12 @@
-"""Comparisons of methods: a protocol is run, its rows are stored, tables are made from them."""
+"""Comparisons of methods: a protocol is run, its rows are stored, tables are made from them.
 
-from polyspan.bench.protocol import Protocol, read_protocol
+The way of a comparison::
+
+    protocol (plan) -> jobs -> runner (workers, rows) -> store -> summaries -> tables, figures
+"""
+
+from polyspan.bench.plan import Protocol
+from polyspan.bench.protocol import read_protocol
 from polyspan.bench.runner import run_protocol
 from polyspan.bench.store import append_row, read_rows
 from polyspan.bench.tables import report

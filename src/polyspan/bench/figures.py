@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from polyspan.bench.store import Row, latest
-from polyspan.bench.tables import Summary, summarise
+from polyspan.bench.summaries import Summary, summarise
 from polyspan.figures import EDGE, FAINT, INK, LINES, new_figure, save_figure
 from polyspan.graphs import proximity
 from polyspan.solvers.arrays import Array

@@ -31,122 +31,40 @@ TOML has no None: write "None". A parameter of an inner estimator is written as 
 of another protocol. Values of n_neighbors that are not below the number of samples are left out.
 """
 
-import difflib
-import hashlib
-import itertools
-import json
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from inspect import signature
 from numbers import Real
 from pathlib import Path
 from typing import Any
 
 from polyspan.base import MultiViewClusterer
-from polyspan.datasets import Dataset, load_dataset, load_digits_views, make_subspaces
+from polyspan.bench.plan import (
+    GENERATORS,
+    SELECTIONS,
+    Method,
+    Protocol,
+    Source,
+    build,
+    load_source,
+    settings,
+)
 from polyspan.datasets.registry import find_entry
+from polyspan.inputs.names import unknown_name
 from polyspan.inputs.params import check_params
 from polyspan.methods import METHODS
 
-SELECTIONS = ("default", "tuned", "label-free")
 GIVEN = ("n_clusters", "random_state")  # come from the data and from the seed
-GENERATORS: dict[str, Callable[..., Dataset]] = {
-    "digits": load_digits_views,
-    "subspaces": make_subspaces,
-}
 KINDS: dict[str, tuple[type, tuple[str, ...]]] = {
     "a table": (dict, ("params", "grid")),
     "a list": (list, ("datasets",)),
     "a text": (str, ("name", "label", "estimator", "selection", "paper", "methods_from")),
 }
-TUNE_SEED = 0
-TUNE_SCORE = "nmi"
 
 
 class UnknownNameError(ValueError):
     """The protocol has no method or data set of that name."""
-
-
-@dataclass(frozen=True)
-class Source:
-    """A data set of a protocol: its name, how tables call it, and arguments of its generator."""
-
-    name: str
-    label: str
-    options: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def n_samples(self) -> int:
-        """Number of samples, known without loading."""
-        if self.name == "subspaces":
-            default = signature(make_subspaces).parameters["n_samples"].default
-        else:
-            default = find_entry(self.name).samples
-        return self.options.get("n_samples", default)
-
-
-@dataclass(frozen=True)
-class Method:
-    """A method of a protocol; the comment at the head of this module explains the fields."""
-
-    name: str
-    estimator: str
-    selection: str
-    params: dict[str, Any] = field(default_factory=dict)
-    grid: dict[str, list[Any]] = field(default_factory=dict)
-    datasets: list[str] | None = None
-    paper: str = ""
-
-
-@dataclass(frozen=True)
-class Protocol:
-    """What a PROTOCOL.toml says, checked."""
-
-    name: str
-    seeds: int
-    timeout: float | None
-    methods: list[Method]
-    datasets: list[Source]
-
-    def pairs(self) -> list[tuple[Method, Source]]:
-        """Every method with every data set that it is run on."""
-        return [
-            (method, source)
-            for source in self.datasets
-            for method in self.methods
-            if method.datasets is None or source.label in method.datasets
-        ]
-
-
-@dataclass(frozen=True)
-class Job:
-    """One fit: a setting of a method, a data set and a seed; ``stage`` is "tune" or "final"."""
-
-    protocol: str
-    method: Method
-    source: Source
-    params: dict[str, Any]
-    seed: int
-    stage: str
-    timeout: float | None
-
-    @property
-    def key(self) -> str:
-        """Hash of what decides the result: estimator, parameters, data and seed.
-
-        Examples
-        --------
-        >>> method = Method("GRMSC", "grmsc", "default")
-        >>> one = Job("a", method, Source("ngs", "NGs"), {"lam1": 1}, 0, "final", None)
-        >>> other = Job("b", method, Source("ngs", "News"), {"lam1": 1.0}, 0, "tune", 9.0)
-        >>> one.key == other.key
-        True
-        """
-        what = [self.method.estimator, self.params, self.source.name, self.source.options]
-        text = json.dumps(_plain([*what, self.seed]), sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def read_protocol(path: str | Path) -> Protocol:
@@ -170,6 +88,7 @@ def read_protocol(path: str | Path) -> Protocol:
     --------
     >>> import tempfile
     >>> from polyspan.bench import read_protocol
+    >>> from polyspan.bench.jobs import count_jobs
     >>> text = '''
     ... name = "small"
     ... seeds = 2
@@ -209,9 +128,8 @@ def narrow(protocol: Protocol, methods: Sequence[str], datasets: Sequence[str]) 
         for name in wanted:
             if not any(name in names for names in known):
                 first = list(dict.fromkeys(names[0] for names in known))
-                raise UnknownNameError(
-                    f"the protocol {protocol.name!r} has no {kind} {name!r}{_hint(name, first)}"
-                )
+                where = f"the protocol {protocol.name!r}"
+                raise UnknownNameError(unknown_name(kind, name, first, where=where))
     kept = replace(
         protocol,
         methods=[m for m in protocol.methods if not methods or {m.name, m.estimator} & {*methods}],
@@ -220,92 +138,6 @@ def narrow(protocol: Protocol, methods: Sequence[str], datasets: Sequence[str]) 
     if not kept.pairs():
         raise UnknownNameError("none of these methods is run on any of these data sets")
     return kept
-
-
-def settings(method: Method, source: Source) -> list[dict[str, Any]]:
-    """All settings of a method on a data set: fixed parameters and grid, in the grid's order.
-
-    Examples
-    --------
-    >>> method = Method("GRMSC", "grmsc", "tuned", {"alpha": 0}, {"n_neighbors": [10, 60, 99]})
-    >>> settings(method, Source("subspaces", "planted", {"n_samples": 60}))
-    [{'alpha': 0, 'n_neighbors': 10}]
-    """
-    combinations = itertools.product(*method.grid.values())
-    found = [method.params | dict(zip(method.grid, values, strict=True)) for values in combinations]
-    return [params for params in found if _fits(params, source.n_samples)]
-
-
-def first_jobs(protocol: Protocol) -> list[Job]:
-    """The jobs that wait for nothing: all grids, and all seeds where nothing is tuned."""
-    jobs = []
-    for method, source in protocol.pairs():
-        found = settings(method, source)
-        if method.grid:
-            jobs += [_tuning_job(protocol, method, source, params) for params in found]
-        else:
-            jobs += _finals(protocol, method, source, found[0])
-    return jobs
-
-
-def final_jobs(protocol: Protocol, rows: Iterable[Mapping[str, Any]]) -> list[Job]:
-    """All seeds at the setting with the best NMI among the rows of the tuning stage.
-
-    The first in the grid's order wins a tie. A method whose settings all failed has no final jobs.
-    """
-    scores: dict[tuple[str, str, str], float] = {
-        (row["method"], row["selection"], row["key"]): row[TUNE_SCORE]
-        for row in rows
-        if row["protocol"] == protocol.name and row["stage"] == "tune" and row["status"] == "ok"
-    }
-    jobs = []
-    for method, source in protocol.pairs():
-        best, best_score = None, float("-inf")
-        for params in settings(method, source) if method.grid else []:
-            job = _tuning_job(protocol, method, source, params)
-            score = round(scores.get((method.name, method.selection, job.key), float("-inf")), 10)
-            if score > best_score:
-                best, best_score = params, score
-        if best is not None:
-            jobs += _finals(protocol, method, source, best)
-    return jobs
-
-
-def count_jobs(protocol: Protocol) -> int:
-    """Number of jobs of both stages."""
-    tuned = sum(bool(method.grid) for method, _ in protocol.pairs())
-    return len(first_jobs(protocol)) + tuned * protocol.seeds
-
-
-def build(estimator: str, params: Mapping[str, Any]) -> MultiViewClusterer:
-    """Make the estimator; the name of an inner one becomes that estimator.
-
-    Examples
-    --------
-    >>> build("bestsingleview", {"estimator": "lrr", "estimator__lam": 0.2})
-    BestSingleView(estimator=LRR(lam=0.2))
-    """
-    inner = params.get("estimator")
-    given = {"estimator": METHODS[inner]()} if inner else {}
-    return METHODS[estimator](**given).set_params(
-        **{name: value for name, value in params.items() if name != "estimator"}
-    )
-
-
-@lru_cache(maxsize=2)
-def _loaded(name: str, options: str) -> Dataset:
-    arguments = json.loads(options)
-    if name == "subspaces" or arguments:
-        return GENERATORS[name](**arguments)
-    return load_dataset(name)
-
-
-def load_source(source: Source) -> Dataset:
-    """Load or generate a data set; the last ones stay in memory."""
-    return _loaded(source.name, json.dumps(source.options, sort_keys=True))
-
-
-# --- reading ---
 
 
 def _toml(path: Path) -> dict[str, Any]:
@@ -347,12 +179,13 @@ def _source(entry: dict[str, Any]) -> Source:
     name = entry["name"] if entry["name"] == "subspaces" else find_entry(entry["name"]).name
     if options and name not in GENERATORS:
         raise ValueError(f"data set {name!r} takes no {next(iter(options))!r}: only label")
+    words = ", ".join(f"{key}={value}" for key, value in options.items())
+    source = Source(name, entry.get("label") or (f"{name} ({words})" if words else name), options)
     if options:
         allowed = tuple(signature(GENERATORS[name]).parameters)
         _check_keys(f"data set {name!r}", options, ("name", "label", *allowed))
-        _loaded(name, json.dumps(options, sort_keys=True))  # small, and checks the values
-    words = ", ".join(f"{key}={value}" for key, value in options.items())
-    return Source(name, entry.get("label") or (f"{name} ({words})" if words else name), options)
+        load_source(source)  # small, and checks the values
+    return source
 
 
 def _method(entry: dict[str, Any], labels: list[str], foreign: bool) -> Method:
@@ -360,9 +193,7 @@ def _method(entry: dict[str, Any], labels: list[str], foreign: bool) -> Method:
     _check_keys("a [[method]]", entry, known, needed=("name", "estimator", "selection"))
     name, estimator, selection = entry["name"], entry["estimator"], entry["selection"]
     if estimator not in METHODS:
-        raise ValueError(
-            f"method {name!r}: no estimator is called {estimator!r}{_hint(estimator, METHODS)}"
-        )
+        raise ValueError(f"method {name!r}: {unknown_name('estimator', estimator, METHODS)}")
     if selection not in SELECTIONS:
         raise ValueError(
             f"method {name!r}: selection must be {' or '.join(map(repr, SELECTIONS))}; "
@@ -387,10 +218,8 @@ def _method(entry: dict[str, Any], labels: list[str], foreign: bool) -> Method:
         datasets = [label for label in datasets if label in labels]
     for label in datasets or []:
         if label not in labels:
-            raise ValueError(
-                f"method {name!r}: datasets names {label!r}, which is not a label of this "
-                f"protocol{_hint(label, labels)}"
-            )
+            where = f"method {name!r}: datasets: the protocol"
+            raise ValueError(unknown_name("label", label, labels, where=where))
     return Method(
         name, estimator, selection, _none(params), _none(grid), datasets, entry.get("paper", name)
     )
@@ -409,10 +238,9 @@ def _check_settings(method: Method, source: Source) -> None:
     model = build(method.estimator, {"estimator": inner} if inner else {})
     for name in names:
         if name not in model.get_params():
-            raise ValueError(
-                f"{who}: {type(model).__name__} has no parameter {name!r}"
-                f"{_hint(name, model.get_params(deep=False))}"
-            )
+            where = f"{who}: {type(model).__name__}"
+            known = model.get_params(deep=False)
+            raise ValueError(unknown_name("parameter", name, known, where=where))
     found = settings(method, source)
     if not found:
         raise ValueError(
@@ -433,38 +261,6 @@ def _check_values(model: MultiViewClusterer) -> None:
         _check_values(params["estimator"])
 
 
-# --- small pieces ---
-
-
-def _job(
-    protocol: Protocol,
-    method: Method,
-    source: Source,
-    params: dict[str, Any],
-    seed: int,
-    stage: str,
-) -> Job:
-    return Job(protocol.name, method, source, params, seed, stage, protocol.timeout)
-
-
-def _tuning_job(protocol: Protocol, method: Method, source: Source, params: dict[str, Any]) -> Job:
-    return Job(protocol.name, method, source, params, TUNE_SEED, "tune", protocol.timeout)
-
-
-def _finals(
-    protocol: Protocol, method: Method, source: Source, params: dict[str, Any]
-) -> list[Job]:
-    return [
-        Job(protocol.name, method, source, params, seed, "final", protocol.timeout)
-        for seed in range(protocol.seeds)
-    ]
-
-
-def _fits(params: Mapping[str, Any], n: int) -> bool:
-    ks = [params.get("n_neighbors"), params.get("estimator__n_neighbors")]
-    return all(k < n for k in ks if isinstance(k, Real))
-
-
 def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
@@ -476,15 +272,6 @@ def _none(value: Any) -> Any:
     if isinstance(value, list):
         return [_none(one) for one in value]
     return None if value == "None" else value
-
-
-def _plain(value: Any) -> Any:
-    """The same value for 1 and 1.0, in nested lists and dictionaries too."""
-    if isinstance(value, dict):
-        return {name: _plain(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _tables(key: str, content: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -502,7 +289,7 @@ def _check_keys(
 ) -> None:
     for key in content:
         if known is not None and key not in known:
-            raise ValueError(f"{what} has no key {key!r}{_hint(key, known)}")
+            raise ValueError(unknown_name("key", key, known, where=what))
     for key in needed:
         if key not in content:
             raise ValueError(f"{what} needs the key {key!r}")
@@ -516,9 +303,3 @@ def _check_once(kind: str, names: Sequence[str]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"two entries are called {kind} {name}: give each its own name")
-
-
-def _hint(name: Any, known: Iterable[str]) -> str:
-    names = list(known)
-    close = difflib.get_close_matches(str(name), names, n=1, cutoff=0.6)
-    return f", did you mean {close[0]!r}?" if close else f". Known: {', '.join(names)}"

@@ -1,11 +1,6 @@
 """Runs the jobs of a protocol in worker processes and writes a row for each into a store."""
 
-import os
-import platform
-import re
-import signal
 import sys
-import threading
 import time
 import traceback
 import warnings
@@ -13,28 +8,18 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
-from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import joblib
-from joblib.externals.loky.process_executor import ProcessPoolExecutor
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from polyspan import __version__
-from polyspan.bench.protocol import (
-    Job,
-    Protocol,
-    build,
-    count_jobs,
-    final_jobs,
-    first_jobs,
-    load_source,
-)
+from polyspan.bench.jobs import Job, count_jobs, final_jobs, first_jobs
+from polyspan.bench.plan import Protocol, build, load_source
+from polyspan.bench.rows import empty_row, job_labels, lost_row
 from polyspan.bench.store import Row, append_row, identity, latest, read_rows
-from polyspan.inputs.devices import check_device, device_name
+from polyspan.bench.workers import share_cores, start_workers, stop_worker
+from polyspan.inputs.devices import card_name, check_device
 from polyspan.metrics import SCORES, clustering_scores
 from polyspan.solvers.cache import Store, sharing
 
@@ -97,7 +82,7 @@ def run_protocol(
         for make in (first_jobs, lambda protocol: final_jobs(protocol, done)):
             pending = []
             for job in make(protocol):
-                row = known.get(identity(_labels(job)))
+                row = known.get(identity(job_labels(job)))
                 if row is None:
                     pending.append(job)
                 else:
@@ -120,29 +105,13 @@ def _like_next_to_like(job: Job) -> tuple[Any, ...]:
     return job.source.label, job.method.name, job.method.selection, rest
 
 
-def share_cores(jobs: int | None) -> tuple[int, int]:
-    """Jobs at the same time, and threads for each: their product is never above the cores.
-
-    Examples
-    --------
-    >>> jobs, threads = share_cores(1)
-    >>> jobs, threads <= joblib.cpu_count()
-    (1, True)
-    """
-    cores = joblib.cpu_count()
-    slots = cores if jobs is None else min(jobs, cores)
-    asked = os.environ.get("OMP_NUM_THREADS", "")
-    threads = max(1, cores // slots)
-    return slots, min(threads, int(asked)) if asked.isdigit() and int(asked) else threads
-
-
 def run_job(job: Job, threads: int, device: str | None = None) -> Row:
     """Fit, score and describe one job; only the fit is timed. An exception becomes a failed row.
 
     Jobs in one worker share what they have in common (`polyspan.solvers.cache`). ``seconds`` are
     those of a fit alone: what came from an earlier fit counts with the time that it took there.
     """
-    row = _empty_row(job, threads)
+    row = empty_row(job, threads)
     started = started_cpu = None
     try:
         data = load_source(job.source)
@@ -150,7 +119,7 @@ def run_job(job: Job, threads: int, device: str | None = None) -> Row:
         model.set_params(n_clusters=data.n_clusters, random_state=job.seed)
         if device is not None and "device" in model.get_params():
             model.set_params(device=device)
-            row["machine"]["device"] = device_name(device)
+            row["machine"]["device"] = card_name(device)
         labels = data.labels if job.params.get("oracle") else None  # nobody else may see them
         with (
             threadpool_limits(threads),
@@ -191,7 +160,7 @@ def run_jobs(
     and a fresh one takes its place; a worker that dies costs the job that it had.
     """
     waiting = deque(jobs)
-    idle = _start_workers(min(slots, len(waiting)), device)
+    idle = start_workers(min(slots, len(waiting)), device)
     running: dict[Future[Row], tuple[Any, Job, float]] = {}
     try:
         while waiting or running:
@@ -209,126 +178,23 @@ def run_jobs(
                     idle.append(worker)
                     yield future.result()
                     continue
-                _stop_worker(worker)
+                stop_worker(worker)
                 if waiting:
-                    idle += _start_workers(1, device)
+                    idle += start_workers(1, device)
                 reason = f"the worker process died: {type(error).__name__}"
-                yield _lost_row(job, threads, "failed", reason, time.monotonic() - start)
+                yield lost_row(job, threads, "failed", reason, time.monotonic() - start)
             for future, (worker, job, start) in list(running.items()):
                 spent = time.monotonic() - start
                 if job.timeout and spent >= job.timeout and not future.done():
                     del running[future]
-                    _stop_worker(worker)
+                    stop_worker(worker)
                     if waiting:
-                        idle += _start_workers(1, device)
+                        idle += start_workers(1, device)
                     reason = f"stopped after {job.timeout:g} s"
-                    yield _lost_row(job, threads, "timeout", reason, spent)
+                    yield lost_row(job, threads, "timeout", reason, spent)
     finally:
         for worker in [*idle, *(worker for worker, *_ in running.values())]:
-            _stop_worker(worker)
-
-
-# --- workers ---
-
-
-def _start_workers(count: int, device: str | None) -> list[Any]:
-    """Pools of one process each, so that one can be killed alone; they are ready on return."""
-    workers = [
-        ProcessPoolExecutor(max_workers=1, initializer=_begin, initargs=(os.getpid(), device))
-        for _ in range(count)
-    ]
-    wait([worker.submit(os.getpid) for worker in workers])
-    return workers
-
-
-def _stop_worker(worker: Any) -> None:
-    worker.shutdown(wait=True, kill_workers=True)
-
-
-def _begin(parent: int, device: str | None) -> None:
-    """First thing in a worker: load the libraries, leave Ctrl-C to the parent, die with it."""
-    import sklearn.cluster  # noqa: F401  loads every library with threads of its own
-
-    if device is not None:
-        check_device("bench", device)  # starts its driver, which takes seconds
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-# --- rows ---
-
-
-def _labels(job: Job) -> Row:
-    """What a row says of its job."""
-    return {
-        "protocol": job.protocol,
-        "dataset": job.source.label,
-        "source": {"name": job.source.name, **job.source.options},
-        "method": job.method.name,
-        "paper": job.method.paper,
-        "selection": job.method.selection,
-        "estimator": job.method.estimator,
-        "params": job.params,
-        "seed": job.seed,
-        "stage": job.stage,
-        "key": job.key,
-    }
-
-
-def _empty_row(job: Job, threads: int) -> Row:
-    return {
-        **_labels(job),
-        "status": "failed",
-        "reason": None,
-        **dict.fromkeys(SCORES),
-        "iterations": None,
-        "converged": None,
-        "seconds": None,
-        "cpu_seconds": None,
-        "shared_seconds": 0.0,
-        "versions": versions(),
-        "machine": {**machine(), "threads": threads},
-    }
-
-
-def _lost_row(job: Job, threads: int, status: str, reason: str, seconds: float) -> Row:
-    """The row of a job whose worker is gone."""
-    lost = {"status": status, "reason": reason, "seconds": seconds}
-    return _empty_row(job, threads) | lost
-
-
-def versions() -> dict[str, str]:
-    """Versions of polyspan, Python and what does the numerical work."""
-    packages = ("numpy", "scipy", "scikit-learn")
-    return {
-        "polyspan": __version__,
-        "python": platform.python_version(),
-        **{name: metadata.version(name) for name in packages},
-    }
-
-
-def machine() -> dict[str, Any]:
-    """System, processor and cores; nothing that tells whose machine it is."""
-    return {
-        "system": f"{platform.system()} {platform.machine()}",
-        "processor": _processor(),
-        "cores": joblib.cpu_count(),
-    }
-
-
-@cache
-def _processor() -> str:
-    """Name of the processor; Python knows it only on some systems."""
-    info = Path("/proc/cpuinfo")
-    found = re.search(r"model name\s*: (.*)", info.read_text()) if info.is_file() else None
-    return found[1] if found else platform.processor()
+            stop_worker(worker)
 
 
 @contextmanager

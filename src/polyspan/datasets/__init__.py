@@ -1,4 +1,14 @@
-"""Data sets: published ones by name, your own files, and generated ones."""
+"""Data sets: published ones by name, your own files, and generated ones.
+
+The way of a data set by name::
+
+    registry -> download -> load (-> files, yale) -> Dataset
+
+The way of your own files::
+
+    readers (tables, columns) -> files: one file                    -> Dataset
+                              -> parts (ids) -> alignment, matching -> MatchedViews
+"""
 
 from polyspan.datasets.dataset import Dataset
 from polyspan.datasets.digits import load_digits_views

@@ -1,12 +1,11 @@
-"""Downloads: into a temporary folder, checked, and only then moved to their place."""
+"""Downloads: under a temporary name, checked, and only then moved to their place."""
 
-import os
 import sys
-import tempfile
 import time
 from contextlib import nullcontext
 from pathlib import Path
 
+from polyspan.atomic import replacing
 from polyspan.datasets.registry import Entry, cache_dir, file_problem, find_entry, locate
 
 ATTEMPTS = 3  # on connection trouble
@@ -59,9 +58,8 @@ def fetch_dataset(
     url = entry.url(base_url)
     folder = cache_dir()
     folder.mkdir(parents=True, exist_ok=True)
-    # Beside the target, so that the final move is one atomic step on the same disk.
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".download-") as temporary:
-        part = Path(temporary) / entry.file
+    target = folder / entry.file
+    with replacing(target) as part:
         try:
             _download(entry, url, part, progress)
         except KeyboardInterrupt:
@@ -70,8 +68,6 @@ def fetch_dataset(
             ) from None
         if problem := file_problem(part, entry):
             raise OSError(f"{entry.name} from {url} is not the published file: {problem}")
-        target = folder / entry.file
-        os.replace(part, target)
     return target
 
 

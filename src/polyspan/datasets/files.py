@@ -7,12 +7,7 @@ a dozen names. The rules here read them all: the labels are found by their name 
 of samples; each view is turned so that its rows are the samples.
 """
 
-import csv
-import gzip
-import io
-import re
-import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from polyspan.datasets.columns import LABEL_NAMES, as_numbers, quoted
 from polyspan.datasets.dataset import Dataset, contiguous_labels
-from polyspan.inputs.optional import require
-
-LABEL_NAMES = ["truth", "truelabel", "true_label", "label", "labels", "gt", "gnd", "y", "target"]
-TABLES = (".csv", ".tsv", ".parquet")
-# What programs write for a value that is not there: pandas, R, SQL, spreadsheets.
-MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "<na>"})
+from polyspan.datasets.readers import check_file, read_file
+from polyspan.datasets.tables import TABLES
 
 
 def load_file(
@@ -94,225 +86,6 @@ def load_file(
     return _from_variables(path, contents, views, labels)
 
 
-def check_file(path: Path, others: Sequence[str] = ()) -> str:
-    """The ending that says what a file is, without .gz, if it can be read and is there.
-
-    Examples
-    --------
-    >>> check_file(Path("pets.xlsx"))
-    Traceback (most recent call last):
-        ...
-    ValueError: pets.xlsx is none of .mat, .npz, .csv, .parquet, .tsv, .npy, .mtx: ...
-    """
-    packed = path.suffix.lower() == ".gz"
-    ending = Path(path.stem).suffix.lower() if packed else path.suffix.lower()
-    known = [*_READERS, *others]
-    if ending not in ((".csv", ".tsv", ".mtx") if packed else known):
-        raise ValueError(f"{path} is none of {', '.join(known)}: its ending says what it is")
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path}")
-    return ending
-
-
-def read_file(path: Path, header: bool | None = None) -> dict[str, Any]:
-    """The contents of a checked file by name: columns of a table, or variables."""
-    ending = check_file(path)
-    return _read_csv(path, header) if ending in (".csv", ".tsv") else _READERS[ending](path)
-
-
-# --- Readers: each returns the file's contents by name, in the file's order. ---
-
-
-def _read_mat(path: Path) -> dict[str, Any]:
-    with path.open("rb") as stream:
-        start = stream.read(10)
-    if start.startswith((b"MATLAB 7.3", b"\x89HDF")):
-        return _read_mat_hdf5(path)
-    from scipy.io import loadmat
-
-    try:
-        variables = loadmat(path)
-    except Exception as error:  # a damaged file fails anywhere in the parser, with any exception
-        raise ValueError(f"{path} cannot be read as a MATLAB file: {error}") from error
-    return {
-        name: list(value.ravel(order="F")) if _is_cell(value) else value
-        for name, value in variables.items()
-        if not name.startswith("__")
-    }
-
-
-def _is_cell(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype == object
-
-
-def _read_mat_hdf5(path: Path) -> dict[str, Any]:
-    h5py = require("h5py", "files", f"{path.name} (MATLAB 7.3)")
-
-    def value(item: Any) -> Any:
-        attributes = item.attrs
-        if "MATLAB_sparse" in attributes:  # compressed columns; `data` is missing when all is zero
-            ends = item["jc"][()].astype(np.int64)
-            entries = item["data"][()] if "data" in item else np.empty(0)
-            rows = item["ir"][()].astype(np.int64) if "ir" in item else np.empty(0, np.int64)
-            shape = (int(attributes["MATLAB_sparse"]), len(ends) - 1)
-            return sparse.csc_array((entries.astype(float), rows, ends), shape=shape)
-        if isinstance(item, h5py.Group) or "MATLAB_empty" in attributes:
-            return None  # a struct, or an empty matrix of which only the size is stored
-        if attributes.get("MATLAB_class") == b"char":
-            return None
-        if (
-            h5py.check_ref_dtype(item.dtype) is not None
-        ):  # a cell array: references, in MATLAB's order
-            return [value(file[reference]) for reference in item[()].ravel()]
-        return item[()].T  # HDF5 counts the dimensions the other way round
-
-    try:
-        with h5py.File(path) as file:
-            return {name: value(item) for name, item in file.items() if not name.startswith("#")}
-    except (OSError, KeyError, RuntimeError) as error:
-        raise ValueError(f"{path} cannot be read as a MATLAB 7.3 file: {error}") from error
-
-
-def _read_npz(path: Path) -> dict[str, Any]:
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            if {"indptr", "format", "shape"} <= set(arrays.files):  # by scipy.sparse.save_npz
-                return {path.stem: sparse.csr_array(sparse.load_npz(path))}
-            return {name: arrays[name] for name in arrays.files}
-    except Exception as error:  # a damaged file, or pickled objects, which are never loaded
-        raise ValueError(f"{path} cannot be read as arrays: {error}") from error
-
-
-def _read_npy(path: Path) -> dict[str, Any]:
-    try:
-        matrix = np.load(path, allow_pickle=False)
-    except Exception as error:  # as above
-        raise ValueError(f"{path} cannot be read as an array: {error}") from error
-    return {path.stem: matrix}
-
-
-def _read_mtx(path: Path) -> dict[str, Any]:
-    from scipy.io import mmread
-
-    try:
-        matrix = mmread(path)  # unpacks .gz itself
-    except Exception as error:  # a damaged file fails anywhere in the parser, with any exception
-        raise ValueError(f"{path} cannot be read as MatrixMarket: {error}") from error
-    return {
-        path.name.split(".mtx")[0]: sparse.csr_array(matrix) if sparse.issparse(matrix) else matrix
-    }
-
-
-def _read_csv(path: Path, header: bool | None = None) -> dict[str, Sequence[Any]]:
-    try:
-        packed = path.read_bytes()
-        text = (gzip.decompress(packed) if path.suffix == ".gz" else packed).decode("utf-8-sig")
-    except (OSError, EOFError, zlib.error) as error:
-        raise ValueError(f"{path} cannot be unpacked: {error}") from error
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8 text: save it as CSV UTF-8") from error
-    first = text[: text.find("\n")] if "\n" in text else text
-    delimiter = max(",;\t", key=first.count)
-    try:
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-        rows = [row for row in reader if row]
-    except csv.Error as error:
-        raise ValueError(f"{path} cannot be read as a table: {error}") from error
-    if not rows:
-        raise ValueError(f"{path} is empty")
-    for number, row in enumerate(rows, start=1):
-        # R's write.table leaves out the name of the first column.
-        if number == 2 and len(row) == len(rows[0]) + 1 and header is not False:
-            rows[0].insert(0, "")
-        if len(row) != len(rows[0]):
-            raise ValueError(
-                f"{path}: row {number} has {len(row)} fields, the first has {len(rows[0])}"
-            )
-    if _has_names(path, rows) if header is None else header:
-        names = [name.strip() for name in rows.pop(0)]
-    else:
-        names = [f"column{j}" for j in range(1, len(rows[0]) + 1)]
-    return _by_unique_name(path, names, zip(*rows, strict=True) if rows else [[]] * len(names))
-
-
-def _has_names(path: Path, rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row holds names: numbers may be names, a sample may begin with an id."""
-    given = [field for field in rows[0] if not is_missing(field)]
-    numbers = [x for field in given if (x := as_numbers([field])) is not None]
-    words = len(given) - len(numbers)
-    # DataFrame.to_csv leaves the corner empty; then the rest may be numbers and yet be names.
-    if rows[0][0] == "" or is_id_name(rows[0][0]) or not numbers:
-        return True
-    steps = np.diff(np.ravel(numbers))
-    if np.any(steps <= 0) or words + len(numbers) < (2 if words else 3):
-        return False  # names in numbers rise: years, wavelengths, positions
-    if not words and len(rows) > 1:
-        second = as_numbers(rows[1])
-        if second is None or np.all(np.diff(second) > 0):
-            return False  # rising is the way of these samples
-    if words > len(numbers) or (len(steps) and np.all(steps == 1)):
-        return True
-    if not words and len(numbers) == 3:
-        return False  # chance enough
-    shown = ", ".join(rows[0][:4]) + (", ..." if len(rows[0]) > 4 else "")
-    raise ValueError(
-        f"{path}: the first row ({shown}) may be names or a sample: say --header yes or "
-        "--header no (in Python header=True or False)"
-    )
-
-
-def is_id_name(name: str) -> bool:
-    """Whether a column of this name holds ids.
-
-    Examples
-    --------
-    >>> is_id_name("Sample ID"), is_id_name("patient_id"), is_id_name("width")
-    (True, True, False)
-    """
-    things = "sample|subject|patient|participant|case|donor|cell|barcode"
-    plain = "".join(filter(str.isalnum, name.lower()))
-    return bool(re.fullmatch(f"(({things}|obs|row)?(id|name)|{things}|key|index|uu?id)s?", plain))
-
-
-def _read_parquet(path: Path) -> dict[str, Sequence[Any]]:
-    parquet = require("pyarrow.parquet", "files", path.name)
-    try:
-        table = parquet.read_table(path)
-    except Exception as error:  # pyarrow has its own exceptions; the package may not be here
-        raise ValueError(f"{path} cannot be read as Parquet: {error}") from error
-    columns = [column.to_numpy() for column in table.columns]
-    by_name = _by_unique_name(path, table.column_names, columns)
-    # DataFrame.to_parquet puts the index last; here it comes first, as in a .csv file.
-    index = (table.schema.pandas_metadata or {}).get("index_columns", [])
-    first = [name for name in index if isinstance(name, str) and name in by_name][:1]
-    ordered = {name: by_name[name] for name in [*first, *by_name]}
-    return {
-        "" if [name] == first and name.startswith("__index_level_") else name: column
-        for name, column in ordered.items()
-        if [name] == first or not name.startswith("__index_level_")
-    }
-
-
-def _by_unique_name(path: Path, names: list[str], columns: Iterable[Any]) -> dict[str, Any]:
-    if repeated := sorted({name for name in names if names.count(name) > 1}):
-        raise ValueError(f"{path}: several columns are called {quoted(repeated)}")
-    return dict(zip(names, columns, strict=True))
-
-
-_READERS: dict[str, Callable[[Path], dict[str, Any]]] = {
-    ".mat": _read_mat,
-    ".npz": _read_npz,
-    ".csv": _read_csv,
-    ".parquet": _read_parquet,
-    ".tsv": _read_csv,
-    ".npy": _read_npy,
-    ".mtx": _read_mtx,
-}
-
-
-# --- From contents to views and labels. ---
-
-
 def _from_table(
     path: Path,
     columns: Mapping[str, Sequence[Any]],
@@ -333,35 +106,6 @@ def _from_table(
     view = np.column_stack([column for column in numbers.values() if column is not None])
     classes = _clean_labels(path, columns[labels]) if labels else None
     return _dataset(path, [view], [path.stem], classes)
-
-
-def as_numbers(column: Sequence[Any]) -> NDArray[np.float64] | None:
-    """The column as floats, empty fields as NaN; None when it is not numbers.
-
-    Examples
-    --------
-    >>> as_numbers(["1", "2.5", "NA"]), as_numbers(["1", "two"])
-    (array([1. , 2.5, nan]), None)
-    """
-    if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
-        return column.astype(float)
-    try:
-        found = np.array([np.nan if is_missing(v) else float(v) for v in column])
-    except (TypeError, ValueError):
-        return None
-    # Python reads 1_2 as 12; in a table it is a name.
-    return None if any(isinstance(v, str) and "_" in v for v in column) else found
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a field of a table holds nothing, or a word for it.
-
-    Examples
-    --------
-    >>> is_missing("NA"), is_missing(None), is_missing("0")
-    (True, True, False)
-    """
-    return value is None or (isinstance(value, str) and value.strip().lower() in MISSING)
 
 
 def _from_variables(
@@ -475,15 +219,3 @@ def _check_present(path: Path, contents: Mapping[str, Any], names: list[str], ki
         raise ValueError(
             f"{path} has no {kind} {quoted(absent)}; it has {quoted(contents) or 'none'}"
         )
-
-
-def quoted(names: Iterable[str], most: int = 12) -> str:
-    """Names for a message, the first ones of many.
-
-    Examples
-    --------
-    >>> quoted(["a", "b", "c"], most=2)
-    "'a', 'b' and 1 more"
-    """
-    listed = [repr(name) for name in names]
-    return ", ".join(listed[:most]) + (f" and {len(listed) - most} more" * (len(listed) > most))

@@ -1,6 +1,5 @@
 """The data sets known by name (registry.toml) and where their files lie."""
 
-import difflib
 import functools
 import hashlib
 import os
@@ -9,6 +8,8 @@ import urllib.parse
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+
+from polyspan.inputs.names import unknown_name
 
 DOWNLOAD_BASE = "https://raw.githubusercontent.com"
 
@@ -81,18 +82,16 @@ def find_entry(name: str) -> Entry:
     'bbcsport'? Known: digits, ...
     """
     spellings = {
-        _plain(spelling): entry
+        spelling: entry
         for entry in read_registry().values()
         for spelling in (entry.name, *entry.aliases)
     }
-    wanted = _plain(name)
-    if wanted in spellings:
-        return spellings[wanted]
-    close = difflib.get_close_matches(wanted, spellings, n=2, cutoff=0.7)
-    guesses = dict.fromkeys(repr(spellings[spelling].name) for spelling in close)
-    hint = f", did you mean {' or '.join(guesses)}?" if guesses else "."
+    for spelling, entry in spellings.items():
+        if _plain(spelling) == _plain(name):
+            return entry
+    names = {spelling: entry.name for spelling, entry in spellings.items()}
     raise UnknownDatasetError(
-        f"no data set is called {name!r}{hint} Known: {', '.join(list_datasets())}"
+        unknown_name("data set", name, list_datasets(), spellings=names, most=2, cutoff=0.7)
     )
 
 

@@ -40,7 +40,7 @@ def check_device(owner: str, device: str) -> int | None:
         ) from error
 
 
-def device_name(device: str) -> str:
+def card_name(device: str) -> str:
     """Name of the card behind a device, or the device itself where cards have no names."""
     torch = _torch(device)
     return torch.cuda.get_device_name(device) if torch.device(device).type == "cuda" else device

@@ -1,18 +1,52 @@
 """A name that is not known, answered by the nearest one that is."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 
-def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
+def unknown_name(
+    kind: str,
+    name: object,
+    known: Iterable[str],
+    *,
+    where: str = "",
+    spellings: Mapping[str, str] | None = None,
+    most: int = 1,
+    cutoff: float = 0.5,
+) -> str:
     """Say that no such thing exists, which one may have been meant, and which there are.
+
+    Parameters
+    ----------
+    kind : str
+        What the name should have named.
+    name : object
+        What was given for a name.
+    known : iterable of str
+        The names that there are.
+    where : str, optional
+        What has no such thing; the known names are then only told when none of them is near.
+    spellings : mapping of str to str, optional
+        Other ways to write known names.
+    most : int, default=1
+        How many names to propose.
+    cutoff : float, default=0.5
+        How near they must be, from 0 to 1.
 
     Examples
     --------
     >>> unknown_name("method", "grmcs", ["grmsc", "lrr"])
     "no method is called 'grmcs', did you mean 'grmsc'? Known: grmsc, lrr"
+    >>> unknown_name("key", "seed", ["name", "seeds"], where="a protocol")
+    "a protocol has no key 'seed', did you mean 'seeds'?"
     """
     known = list(known)
-    close = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.5)
-    hint = f", did you mean {close[0]!r}?" if close else "."
-    return f"no {kind} is called {name!r}{hint} Known: {', '.join(known)}"
+    meant = {one.lower(): one for one in known}
+    meant |= {spelling.lower(): one for spelling, one in (spellings or {}).items()}
+    close = difflib.get_close_matches(str(name).lower(), meant, n=most, cutoff=cutoff)
+    guesses = dict.fromkeys(repr(meant[one]) for one in close)
+    hint = f", did you mean {' or '.join(guesses)}?" if guesses else "."
+    everything = f" Known: {', '.join(known)}"
+    if where:
+        return f"{where} has no {kind} {name!r}{hint}{everything * (not guesses)}"
+    return f"no {kind} is called {name!r}{hint}{everything}"

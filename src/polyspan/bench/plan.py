@@ -1,0 +1,119 @@
+"""The pieces of a protocol: its data sets, its methods, and the settings of a method."""
+
+import itertools
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from inspect import signature
+from numbers import Real
+from typing import Any
+
+from polyspan.base import MultiViewClusterer
+from polyspan.datasets import Dataset, load_dataset, load_digits_views, make_subspaces
+from polyspan.datasets.registry import find_entry
+from polyspan.methods import METHODS
+
+SELECTIONS = ("default", "tuned", "label-free")
+GENERATORS: dict[str, Callable[..., Dataset]] = {
+    "digits": load_digits_views,
+    "subspaces": make_subspaces,
+}
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data set of a protocol: its name, how tables call it, and arguments of its generator."""
+
+    name: str
+    label: str
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples, known without loading."""
+        if self.name == "subspaces":
+            default = signature(make_subspaces).parameters["n_samples"].default
+        else:
+            default = find_entry(self.name).samples
+        return self.options.get("n_samples", default)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method of a protocol; `polyspan.bench.protocol` explains the fields."""
+
+    name: str
+    estimator: str
+    selection: str
+    params: dict[str, Any] = field(default_factory=dict)
+    grid: dict[str, list[Any]] = field(default_factory=dict)
+    datasets: list[str] | None = None
+    paper: str = ""
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """What a PROTOCOL.toml says, checked."""
+
+    name: str
+    seeds: int
+    timeout: float | None
+    methods: list[Method]
+    datasets: list[Source]
+
+    def pairs(self) -> list[tuple[Method, Source]]:
+        """Every method with every data set that it is run on."""
+        return [
+            (method, source)
+            for source in self.datasets
+            for method in self.methods
+            if method.datasets is None or source.label in method.datasets
+        ]
+
+
+def settings(method: Method, source: Source) -> list[dict[str, Any]]:
+    """All settings of a method on a data set: fixed parameters and grid, in the grid's order.
+
+    Examples
+    --------
+    >>> method = Method("GRMSC", "grmsc", "tuned", {"alpha": 0}, {"n_neighbors": [10, 60, 99]})
+    >>> settings(method, Source("subspaces", "planted", {"n_samples": 60}))
+    [{'alpha': 0, 'n_neighbors': 10}]
+    """
+    combinations = itertools.product(*method.grid.values())
+    found = [method.params | dict(zip(method.grid, values, strict=True)) for values in combinations]
+    return [params for params in found if _fits(params, source.n_samples)]
+
+
+def _fits(params: Mapping[str, Any], n: int) -> bool:
+    ks = [params.get("n_neighbors"), params.get("estimator__n_neighbors")]
+    return all(k < n for k in ks if isinstance(k, Real))
+
+
+def build(estimator: str, params: Mapping[str, Any]) -> MultiViewClusterer:
+    """Make the estimator; the name of an inner one becomes that estimator.
+
+    Examples
+    --------
+    >>> build("bestsingleview", {"estimator": "lrr", "estimator__lam": 0.2})
+    BestSingleView(estimator=LRR(lam=0.2))
+    """
+    inner = params.get("estimator")
+    given = {"estimator": METHODS[inner]()} if inner else {}
+    return METHODS[estimator](**given).set_params(
+        **{name: value for name, value in params.items() if name != "estimator"}
+    )
+
+
+def load_source(source: Source) -> Dataset:
+    """Load or generate a data set; the last ones stay in memory."""
+    return _loaded(source.name, json.dumps(source.options, sort_keys=True))
+
+
+@lru_cache(maxsize=2)
+def _loaded(name: str, options: str) -> Dataset:
+    arguments = json.loads(options)
+    if name == "subspaces" or arguments:
+        return GENERATORS[name](**arguments)
+    return load_dataset(name)

@@ -1,0 +1,82 @@
+"""What a row of the store says: the job, how it ended, versions and machine."""
+
+import platform
+import re
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import joblib
+
+from polyspan import __version__
+from polyspan.bench.jobs import Job
+from polyspan.bench.store import Row
+from polyspan.metrics import SCORES
+
+
+def job_labels(job: Job) -> Row:
+    """What a row says of its job."""
+    return {
+        "protocol": job.protocol,
+        "dataset": job.source.label,
+        "source": {"name": job.source.name, **job.source.options},
+        "method": job.method.name,
+        "paper": job.method.paper,
+        "selection": job.method.selection,
+        "estimator": job.method.estimator,
+        "params": job.params,
+        "seed": job.seed,
+        "stage": job.stage,
+        "key": job.key,
+    }
+
+
+def empty_row(job: Job, threads: int) -> Row:
+    """The row of a job before it has a result."""
+    return {
+        **job_labels(job),
+        "status": "failed",
+        "reason": None,
+        **dict.fromkeys(SCORES),
+        "iterations": None,
+        "converged": None,
+        "seconds": None,
+        "cpu_seconds": None,
+        "shared_seconds": 0.0,
+        "versions": versions(),
+        "machine": {**machine(), "threads": threads},
+    }
+
+
+def lost_row(job: Job, threads: int, status: str, reason: str, seconds: float) -> Row:
+    """The row of a job whose worker is gone."""
+    lost = {"status": status, "reason": reason, "seconds": seconds}
+    return empty_row(job, threads) | lost
+
+
+def versions() -> dict[str, str]:
+    """Versions of polyspan, Python and what does the numerical work."""
+    packages = ("numpy", "scipy", "scikit-learn")
+    return {
+        "polyspan": __version__,
+        "python": platform.python_version(),
+        **{name: metadata.version(name) for name in packages},
+    }
+
+
+def machine() -> dict[str, Any]:
+    """System, processor and cores; nothing that tells whose machine it is."""
+    return {
+        "system": f"{platform.system()} {platform.machine()}",
+        "processor": _processor(),
+        "cores": joblib.cpu_count(),
+    }
+
+
+@cache
+def _processor() -> str:
+    """Name of the processor; Python knows it only on some systems."""
+    info = Path("/proc/cpuinfo")
+    found = re.search(r"model name\s*: (.*)", info.read_text()) if info.is_file() else None
+    return found[1] if found else platform.processor()

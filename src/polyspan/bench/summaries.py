@@ -1,0 +1,149 @@
+"""What the runs of a method on a data set amount to: means over seeds, ranks, the paper beside."""
+
+import csv
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from polyspan.bench.plan import SELECTIONS
+from polyspan.bench.store import Row, latest
+from polyspan.metrics import PAPER_SCORES, SCORES
+
+LOWER_IS_BETTER = ("avg_entropy",)
+DIGITS = 4
+
+
+@dataclass
+class Summary:
+    """All runs of a method on a data set, under one selection."""
+
+    protocol: str
+    dataset: str
+    source: dict[str, Any]
+    method: str
+    paper: str
+    selection: str
+    params: dict[str, Any] | None = None  # None: no run was begun
+    runs: int = 0
+    failed_runs: int = 0
+    settings: int = 0  # of the tuning stage
+    failed_settings: int = 0
+    not_converged: int = 0
+    superseded: int = 0  # runs at a setting that is no longer the chosen one
+    seconds: float | None = None
+    mean: dict[str, float] = field(default_factory=dict)
+    std: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def published(self) -> dict[str, tuple[float, float]]:
+        """The paper's mean and deviation, by score; empty where the paper has none."""
+        whole = len(self.source) == 1  # a subset is other data
+        return read_paper().get((self.source["name"], self.paper), {}) if whole else {}
+
+
+def summarise(rows: list[Row]) -> list[Summary]:
+    """Means and deviations over seeds, in the paper's order of data sets and methods.
+
+    Runs at several settings of one method (the grid was changed and tuned again) are not mixed:
+    the setting of the last run counts.
+    """
+    groups: dict[tuple[str, str, str, str], list[Row]] = {}
+    for row in latest(rows):
+        group = row["protocol"], row["dataset"], row["selection"], row["method"]
+        groups.setdefault(group, []).append(row)
+    return sorted(map(_summary, groups.values()), key=_place)
+
+
+def _summary(rows: list[Row]) -> Summary:
+    names = ("protocol", "dataset", "source", "method", "paper", "selection")
+    found = Summary(**{name: rows[-1][name] for name in names})
+    tuning = [row for row in rows if row["stage"] == "tune"]
+    found.settings = len(tuning)
+    found.failed_settings = sum(row["status"] != "ok" for row in tuning)
+    finals = [row for row in rows if row["stage"] == "final"]
+    if not finals:
+        return found
+    found.params = finals[-1]["params"]
+    current = [row for row in finals if row["params"] == found.params]
+    found.superseded = len(finals) - len(current)
+    well = [row for row in current if row["status"] == "ok"]
+    found.runs, found.failed_runs = len(well), len(current) - len(well)
+    if well:
+        found.not_converged = sum(row["converged"] is False for row in well)
+        found.seconds = float(np.mean([row["seconds"] for row in well]))
+        for name in SCORES:
+            values = [row[name] for row in well]
+            found.mean[name] = float(np.mean(values))
+            # n - 1, as in the programs of this field; one run has no deviation
+            found.std[name] = float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
+    return found
+
+
+@cache
+def read_paper() -> dict[tuple[str, str], dict[str, tuple[float, float]]]:
+    """Tables 2 and 3 of the paper: (data set, method) -> score -> (mean, deviation).
+
+    Examples
+    --------
+    >>> read_paper()["ngs", "GRMSC"]["nmi"]
+    (0.9547, 0.0)
+    """
+    text = resources.files("polyspan.bench").joinpath("paper.csv").read_text("utf-8")
+    return {
+        (line["dataset"], line["method"]): {
+            name: (float(line[name]), float(line[f"{name}_std"])) for name in PAPER_SCORES
+        }
+        for line in csv.DictReader(text.splitlines())
+    }
+
+
+def ranks(summaries: Iterable[Summary]) -> dict[tuple[str, str], dict[str, list[float]]]:
+    """Rank of every method on each data set: (selection, method) -> score -> one rank per data set.
+
+    Only methods of one selection are compared. Equal means, as printed, share the mean of
+    their ranks; a method without a result is last.
+    """
+    groups: dict[tuple[str, str, str], list[Summary]] = {}
+    for one in summaries:
+        groups.setdefault((one.protocol, one.dataset, one.selection), []).append(one)
+    found: dict[tuple[str, str], dict[str, list[float]]] = {}
+    for (_, _, selection), group in groups.items():
+        for name in PAPER_SCORES:
+            values = [badness(one, name) for one in group]
+            for one, value in zip(group, values, strict=True):
+                better, equal = sum(v < value for v in values), values.count(value)
+                lists = found.setdefault((selection, one.method), {})
+                lists.setdefault(name, []).append(better + (equal + 1) / 2)
+    return found
+
+
+def badness(one: Summary, name: str) -> float:
+    """The mean as printed, turned so that less is better; infinite without a result."""
+    if name not in one.mean:
+        return math.inf
+    value = round(one.mean[name], DIGITS)
+    return value if name in LOWER_IS_BETTER else -value
+
+
+def _place(one: Summary) -> tuple[Any, ...]:
+    """Sorts in the paper's order, what it does not have after it and by name; GRMSC is its last."""
+    datasets = list(dict.fromkeys(dataset for dataset, _ in read_paper()))
+    methods = [method for method in dict.fromkeys(m for _, m in read_paper()) if method != "GRMSC"]
+    methods.append("GRMSC")
+
+    def position(name: str, names: list[str]) -> int:
+        return names.index(name) if name in names else len(names)
+
+    return (
+        one.protocol,
+        position(one.source["name"], datasets),
+        one.dataset,
+        SELECTIONS.index(one.selection),
+        position(one.paper, methods),
+        one.method,
+    )

@@ -1,0 +1,189 @@
+"""How the ids of a table are found: by the name of a column, by its words, by its numbers.
+
+The id column of a table is the one that ``id`` names; without it the first column, if its name
+says so (id, sample, patient_id, name, ...) or if it holds words that are all different; or another
+column whose name says so, if its values are all different; or the index that pandas wrote.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from polyspan.datasets.columns import as_numbers, is_id_name, is_missing, quoted
+
+ROW_NUMBERS = re.compile(r"|index|Unnamed: \d+(\.\d+)*")  # columns that may just count the rows
+
+
+class Table(NamedTuple):
+    """A table as it is in its file, without the columns to drop."""
+
+    columns: dict[str, Sequence[Any]]
+    dropped: list[str]
+    nameless: bool  # the file has no names of columns
+
+
+def id_columns(tables: dict[Path, Table], wanted: list[str]) -> dict[Path, str | None]:
+    """The id column of every table, None where there is none; see the notes of `load_views`.
+
+    Examples
+    --------
+    >>> table = Table({"legs": [4, 2], "pet_id": ["fox", "wren"]}, [], False)
+    >>> id_columns({Path("look.csv"): table, Path("sound.csv"): table}, [])
+    {...Path('look.csv'): 'pet_id', ...Path('sound.csv'): 'pet_id'}
+    """
+    if wanted:
+        return {path: _wanted_column(path, table, wanted) for path, table in tables.items()}
+    first = {path: _first_column(table) for path, table in tables.items()}
+    if None not in first.values() and len(set(first.values())) == 1:
+        return first
+    if (shared := _shared_column(list(tables.values()))) is not None:
+        return dict.fromkeys(tables, shared)
+    named = {
+        path: _named_column(table) if first[path] is None else first[path]
+        for path, table in tables.items()
+    }
+    rows = {path: _row_numbers(table) for path, table in tables.items()}
+    if None in named.values() and None not in rows.values():
+        # Not all have ids, but all have the row numbers of a table from which they may be taken.
+        numbers = [as_ids(tables[path].columns[name or ""]) for path, name in rows.items()]
+        if not all(counts_rows(ids, in_order=True) for ids in numbers):
+            return rows
+    return {path: rows[path] if named[path] is None else named[path] for path in tables}
+
+
+def _wanted_column(path: Path, table: Table, wanted: list[str]) -> str:
+    for name in wanted:
+        if name in table.columns:
+            return name
+    raise ValueError(
+        f"{path} has no column {quoted(wanted)} for --id; it has {quoted(table.columns)}"
+    )
+
+
+def _first_column(table: Table) -> str | None:
+    """The first column if its name says that it holds ids, or its words."""
+    first = next(iter(table.columns), None)
+    if first is None:
+        return None
+    if is_id_name(first) and not ROW_NUMBERS.fullmatch(first):
+        return first
+    words = as_numbers(table.columns[first]) is None
+    return first if words and _all_different(table.columns[first]) else None
+
+
+def _shared_column(tables: list[Table]) -> str | None:
+    """A column that all tables have, whose name says that it holds ids and whose values may be."""
+    if not tables:
+        return None
+    names = [
+        name
+        for name in tables[0].columns
+        if all(name in table.columns for table in tables) and not ROW_NUMBERS.fullmatch(name)
+    ]
+    known = sorted(filter(is_like_id, names), key=is_id_name, reverse=True)
+    for name in known:
+        if all(may_be_ids(table.columns[name]) for table in tables):
+            return name
+    return None
+
+
+def _named_column(table: Table) -> str | None:
+    """A column of this table alone whose name says that it holds ids and whose values may be."""
+    for name, column in table.columns.items():
+        if is_id_name(name) and not ROW_NUMBERS.fullmatch(name) and may_be_ids(column):
+            return name
+    return None
+
+
+def _row_numbers(table: Table) -> str | None:
+    """The first column, if by its name it is the index that pandas wrote."""
+    first = next(iter(table.columns), None)
+    return first if first is not None and ROW_NUMBERS.fullmatch(first) else None
+
+
+def is_like_id(name: str) -> bool:
+    """Whether a column of this name may hold ids, if its values allow it."""
+    return is_id_name(name) or name.lower().endswith("_id")
+
+
+def _all_different(column: Sequence[Any]) -> bool:
+    words = as_ids(column)
+    return len(set(words)) == len(words)
+
+
+def may_be_ids(column: Sequence[Any]) -> bool:
+    """Whether a column holds words or whole numbers that are all there and all different.
+
+    Examples
+    --------
+    >>> may_be_ids(["fox", "bee"]), may_be_ids([1, 2]), may_be_ids([0.5, 2]), may_be_ids([1, 1])
+    (True, True, False, False)
+    """
+    numbers = as_numbers(column)
+    if numbers is None:
+        return _all_different(column) and not any(is_missing(value) for value in column)
+    return all_whole(numbers) and len(np.unique(numbers)) == len(numbers)
+
+
+def all_whole(numbers: Any) -> bool:
+    """Whether numbers are all there and all whole."""
+    return bool(np.all(np.isfinite(numbers)) and np.all(numbers == np.floor(numbers)))
+
+
+def numbers_rows(name: str, column: Sequence[Any]) -> bool:
+    """Whether a column is the index of pandas, perhaps of rows that were chosen or shuffled."""
+    if not ROW_NUMBERS.fullmatch(name) or as_numbers(column) is None:
+        return False
+    return counts_rows(as_ids(column)) if name == "index" else may_be_ids(column)
+
+
+def counts_rows(ids: list[str], in_order: bool = False) -> bool:
+    """Whether ids are the numbers from 0 or from 1 on, in any order or in theirs.
+
+    Examples
+    --------
+    >>> counts_rows(["2", "1", "3"]), counts_rows(["2", "1", "3"], in_order=True)
+    (True, False)
+    """
+    found = [list(map(str, range(k, len(ids) + k))) for k in (0, 1)]
+    return ids in found if in_order else set(ids) in map(set, found)
+
+
+def as_ids(values: Sequence[Any]) -> list[str]:
+    """Ids as words: 7, 7.0 and "7" are the same; what is missing is empty.
+
+    Examples
+    --------
+    >>> as_ids([7, 7.0, " 7", None])
+    ['7', '7', '7', '']
+    """
+
+    def word(value: Any) -> str:
+        if is_missing(value):
+            return ""
+        if isinstance(value, float | np.floating):
+            if np.isnan(value):
+                return ""
+            return str(int(value)) if value == int(value) else str(value)
+        return (value.decode() if isinstance(value, bytes) else str(value)).strip()
+
+    return [word(value) for value in values]
+
+
+def first_repeated(ids: list[str]) -> str:
+    """Say which id comes twice, and where.
+
+    Examples
+    --------
+    >>> first_repeated(["fox", "bee", "fox"])
+    "'fox' is sample 1 and sample 3"
+    """
+    first: dict[str, int] = {}
+    for i, one in enumerate(ids, start=1):
+        if one in first:
+            return f"{one!r} is sample {first[one]} and sample {i}"
+        first[one] = i
+    return "they are"

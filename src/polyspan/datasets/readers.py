@@ -1,0 +1,130 @@
+"""Readers by format: a file's contents by name, columns of a table or variables.
+
+The ending of a file says what it is: .mat (all versions), .npz, .npy, .mtx, or a table.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from polyspan.datasets.tables import read_csv, read_parquet
+from polyspan.inputs.optional import require
+
+
+def check_file(path: Path, others: Sequence[str] = ()) -> str:
+    """The ending that says what a file is, without .gz, if it can be read and is there.
+
+    Examples
+    --------
+    >>> check_file(Path("pets.xlsx"))
+    Traceback (most recent call last):
+        ...
+    ValueError: pets.xlsx is none of .mat, .npz, .csv, .parquet, .tsv, .npy, .mtx: ...
+    """
+    packed = path.suffix.lower() == ".gz"
+    ending = Path(path.stem).suffix.lower() if packed else path.suffix.lower()
+    known = [*_READERS, *others]
+    if ending not in ((".csv", ".tsv", ".mtx") if packed else known):
+        raise ValueError(f"{path} is none of {', '.join(known)}: its ending says what it is")
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    return ending
+
+
+def read_file(path: Path, header: bool | None = None) -> dict[str, Any]:
+    """The contents of a checked file by name: columns of a table, or variables."""
+    ending = check_file(path)
+    return read_csv(path, header) if ending in (".csv", ".tsv") else _READERS[ending](path)
+
+
+def _read_mat(path: Path) -> dict[str, Any]:
+    with path.open("rb") as stream:
+        start = stream.read(10)
+    if start.startswith((b"MATLAB 7.3", b"\x89HDF")):
+        return _read_mat_hdf5(path)
+    from scipy.io import loadmat
+
+    try:
+        variables = loadmat(path)
+    except Exception as error:  # a damaged file fails anywhere in the parser, with any exception
+        raise ValueError(f"{path} cannot be read as a MATLAB file: {error}") from error
+    return {
+        name: list(value.ravel(order="F")) if _is_cell(value) else value
+        for name, value in variables.items()
+        if not name.startswith("__")
+    }
+
+
+def _is_cell(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype == object
+
+
+def _read_mat_hdf5(path: Path) -> dict[str, Any]:
+    h5py = require("h5py", "files", f"{path.name} (MATLAB 7.3)")
+
+    def value(item: Any) -> Any:
+        attributes = item.attrs
+        if "MATLAB_sparse" in attributes:  # compressed columns; `data` is missing when all is zero
+            ends = item["jc"][()].astype(np.int64)
+            entries = item["data"][()] if "data" in item else np.empty(0)
+            rows = item["ir"][()].astype(np.int64) if "ir" in item else np.empty(0, np.int64)
+            shape = (int(attributes["MATLAB_sparse"]), len(ends) - 1)
+            return sparse.csc_array((entries.astype(float), rows, ends), shape=shape)
+        if isinstance(item, h5py.Group) or "MATLAB_empty" in attributes:
+            return None  # a struct, or an empty matrix of which only the size is stored
+        if attributes.get("MATLAB_class") == b"char":
+            return None
+        if h5py.check_ref_dtype(item.dtype) is not None:
+            # A cell array: references, in MATLAB's order.
+            return [value(file[reference]) for reference in item[()].ravel()]
+        return item[()].T  # HDF5 counts the dimensions the other way round
+
+    try:
+        with h5py.File(path) as file:
+            return {name: value(item) for name, item in file.items() if not name.startswith("#")}
+    except (OSError, KeyError, RuntimeError) as error:
+        raise ValueError(f"{path} cannot be read as a MATLAB 7.3 file: {error}") from error
+
+
+def _read_npz(path: Path) -> dict[str, Any]:
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            if {"indptr", "format", "shape"} <= set(arrays.files):  # by scipy.sparse.save_npz
+                return {path.stem: sparse.csr_array(sparse.load_npz(path))}
+            return {name: arrays[name] for name in arrays.files}
+    except Exception as error:  # a damaged file, or pickled objects, which are never loaded
+        raise ValueError(f"{path} cannot be read as arrays: {error}") from error
+
+
+def _read_npy(path: Path) -> dict[str, Any]:
+    try:
+        matrix = np.load(path, allow_pickle=False)
+    except Exception as error:  # as above
+        raise ValueError(f"{path} cannot be read as an array: {error}") from error
+    return {path.stem: matrix}
+
+
+def _read_mtx(path: Path) -> dict[str, Any]:
+    from scipy.io import mmread
+
+    try:
+        matrix = mmread(path)  # unpacks .gz itself
+    except Exception as error:  # a damaged file fails anywhere in the parser, with any exception
+        raise ValueError(f"{path} cannot be read as MatrixMarket: {error}") from error
+    return {
+        path.name.split(".mtx")[0]: sparse.csr_array(matrix) if sparse.issparse(matrix) else matrix
+    }
+
+
+_READERS: dict[str, Callable[[Path], dict[str, Any]]] = {
+    ".mat": _read_mat,
+    ".npz": _read_npz,
+    ".csv": read_csv,
+    ".parquet": read_parquet,
+    ".tsv": read_csv,
+    ".npy": _read_npy,
+    ".mtx": _read_mtx,
+}
