@@ -3,6 +3,7 @@
 import csv
 import html
 import json
+import os
 import re
 import shlex
 import sys
@@ -410,20 +411,20 @@ def test_all_files_or_none(folder, monkeypatch, broken):
     """A move that fails half-way puts back what was there."""
     Path("b").write_text("old")
     writers = {Path(name): lambda path: path.write_text("new") for name in "abc"}
-    really = files.os.replace
+    really = os.replace
 
     def replace(source, target):
         if Path(target) == Path("abc"[broken]) and "old" not in Path(source).name:
             raise OSError("the disk is full")
         really(source, target)
 
-    monkeypatch.setattr(files.os, "replace", replace)
+    monkeypatch.setattr(os, "replace", replace)
     before = names(folder)
     with pytest.raises(OSError, match="the disk is full"):
         files.write_together(writers, force=True)
     assert names(folder) == before
     assert Path("b").read_text() == "old"
-    monkeypatch.setattr(files.os, "replace", really)
+    monkeypatch.setattr(os, "replace", really)
     files.write_together(writers, force=True)
     assert names(folder) == sorted([*before, "a", "c"])
     assert Path("b").read_text() == "new"

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from polyspan.atomic import replacing_all
 from polyspan.datasets.matching import MatchedViews
 
 
@@ -79,31 +80,11 @@ def write_together(writers: Mapping[Path, Callable[[Path], object]], *, force: b
     ...     [path.name for path in Path(folder).iterdir()]
     ['a']
     """
-    mark = f".{os.getpid()}-"
-    parts = {path: path.with_name(f"{mark}{path.name}") for path in writers}
-    kept = {path: path.with_name(f"{mark}old-{path.name}") for path in writers}
-    begun: list[Path] = []
-    try:
+    with replacing_all(writers) as parts:
         for path, write in writers.items():
             write(parts[path])
         for path in writers:
             check_absent(path, force)  # it may have come while we worked
-        old = {path for path in writers if path.exists()}
-        for path in writers:
-            begun.append(path)
-            if path in old:
-                os.replace(path, kept[path])
-            os.replace(parts[path], path)
-    except BaseException:
-        for path in begun:
-            if path not in old:
-                path.unlink(missing_ok=True)
-            elif kept[path].exists():
-                os.replace(kept[path], path)
-        raise
-    finally:
-        for path in (*parts.values(), *kept.values()):
-            path.unlink(missing_ok=True)
 
 
 def write_labels(
