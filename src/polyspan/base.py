@@ -70,6 +70,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
     _checks: ClassVar[dict[str, Check]] = {}
     _single_view: ClassVar[bool] = False
     _missing_views: ClassVar[bool] = False  # whether rows of NaN, samples without a view, may be
+    takes_missing_views: ClassVar[bool] = False  # the same, for other rooms
     # Whether `_solve` may read n_clusters. A method that says False shares its solution between
     # different numbers of clusters, see `polyspan.solvers.cache`.
     _solve_counts: ClassVar[bool] = True
@@ -220,6 +221,10 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
         """Scale the views and move them to ``device``, if there is one."""
         Xs = scale_views(views, scale)
         return Xs if self.device is None else move_arrays(Xs, self.device)
+
+    def check(self, X: Any) -> Views:
+        """Check parameters and views, as `fit` does first; nothing is computed."""
+        return self._check(X)
 
     def _check(self, X: Any) -> Views:
         """Check parameters and views; all that can be known to fail fails here."""

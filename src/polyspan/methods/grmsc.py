@@ -171,6 +171,7 @@ class GRMSC(MultiViewClusterer):
         "device": device_name,
     }
     _missing_views = True
+    takes_missing_views = True
 
     def __init__(
         self,
