@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ def write_report(
     labels: Any,
     certainty: Any = None,
     selection: Any = None,
+    evidence: Any = None,
     command: str = "",
     repeat: str = "",
     title: str = "",
@@ -65,6 +67,9 @@ def write_report(
         table and, over the list ``n_clusters`` (or ``candidates``), a chart; so do dicts from
         counts to scores. Other lists of numbers are charts, lists of dicts tables, and anything
         else is one line.
+    evidence : dict, optional
+        What `polyspan.selection.count_clusters` says of the number of clusters, where nothing was
+        selected.
     command : str
         The command of the run; the call in Python is shown in any case.
     repeat : str
@@ -114,6 +119,8 @@ def write_report(
     '<!doctype html>'
     """
     path = _check_path(Path(path), force)
+    if selection is None and evidence is not None:
+        selection = SimpleNamespace(evidence=evidence, n_clusters=estimator.n_clusters)
     content = _check_content(
         views, view_names, sample_ids, estimator, labels, certainty, selection, notes
     )
