@@ -17,7 +17,7 @@ import scipy.io
 from scipy import sparse
 
 from polyspan import GRMSC, METHODS, ConcatSpectral, __version__
-from polyspan.cli import files, fit
+from polyspan.cli import files, fit, work
 from polyspan.cli.main import main
 from polyspan.datasets import load_dataset, make_subspaces
 from polyspan.selection import count_clusters, select
@@ -52,7 +52,7 @@ def no_work(monkeypatch):
     def refuse(*args):
         raise AssertionError("work was begun")
 
-    monkeypatch.setattr(fit, "_fit", refuse)
+    monkeypatch.setattr(fit, "cluster", refuse)
 
 
 def names(folder):
@@ -115,7 +115,7 @@ def test_settings_say_everything():
     assert settings["n_clusters"] == 3
     expected = GRMSC(n_clusters=3, lam1=10, random_state=0).get_params()
     assert settings["parameters"] == expected
-    assert settings["sha256"] == [fit.sha256(Path(file)) for file in FILES]
+    assert settings["sha256"] == [files.sha256(Path(file)) for file in FILES]
     assert settings["views"]["rna"] == {"file": "rna.csv", "rows": 60, "features": 12}
     assert settings["views"]["protein"] == {"file": "protein.csv", "rows": 55, "features": 8}
     assert settings["id_column"] == "sample"
@@ -178,7 +178,7 @@ def test_warnings_become_notes(capsys):
 
 def test_progress_on_a_terminal(monkeypatch, capsys):
     turns = []
-    monkeypatch.setattr(fit, "follow", lambda bar, task, run: turns.append(run.n_iter))
+    monkeypatch.setattr(work, "follow", lambda bar, task, run: turns.append(run.n_iter))
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert main(["fit", *FILES, *GRMSC3]) == 0
@@ -357,25 +357,15 @@ def test_wrong_usage(no_work, capsys, arguments, words):
     assert words in capsys.readouterr().err
 
 
-def test_missing_keep(capsys, monkeypatch):
+def test_missing_keep(capsys):
     assert main(["fit", *FILES, *GRMSC3[:2], "--clusters", "3", "--missing", "fail"]) == 0
     assert main(["fit", *FILES, "--missing", "keep", "--out", "other.csv"]) == 2
     assert "--missing keep needs --method" in capsys.readouterr().err
     assert main(["fit", *FILES, "--method", "rmsc", "--missing", "keep", "--out", "o.csv"]) == 2
     assert "--missing keep: RMSC needs every view of every sample" in capsys.readouterr().err
 
-    class Incomplete(GRMSC):
-        """A method that takes rows of NaN."""
-
-        _missing_views = True
-
-        def _check(self, X):
-            return super()._check({name: np.nan_to_num(view) for name, view in X.items()})
-
-    monkeypatch.setitem(METHODS, "incomplete", Incomplete)
     frame(DATA.views[1]).iloc[SHUFFLED[:50]].to_csv("protein.csv", index=False)
-    arguments = ["--method", "incomplete", "--clusters", "3", "--missing", "keep", "--force"]
-    assert main(["fit", *FILES, *arguments]) == 0
+    assert main(["fit", *FILES, *GRMSC3, "--missing", "keep", "--force"]) == 0
     assert "10 samples lack protein, kept without it: s" in capsys.readouterr().out
     assert [row[0] for row in read_labels()[1:]] == IDS
 
@@ -431,12 +421,12 @@ def test_all_files_or_none(folder, monkeypatch, broken):
 
 
 def test_a_file_that_came_in_between_is_not_replaced(folder, capsys, monkeypatch):
-    def meanwhile(data, *rest):
+    def meanwhile(*args):
         Path("labels.json").write_text("someone else's")
-        return really(data, *rest)
+        return really(*args)
 
-    really = fit._fit
-    monkeypatch.setattr(fit, "_fit", meanwhile)
+    really = fit.cluster
+    monkeypatch.setattr(fit, "cluster", meanwhile)
     assert main(["fit", *FILES, *GRMSC3]) == 1
     assert "labels.json exists" in capsys.readouterr().err
     assert names(folder) == ["labels.json", "protein.csv", "rna.csv"]
@@ -626,26 +616,10 @@ def test_number_of_clusters_from_the_data(capsys):
     assert json.loads(Path("labels.json").read_text())["evidence"]
 
 
-def test_without_the_choice(monkeypatch, no_work, capsys, folder):
-    monkeypatch.setitem(sys.modules, "polyspan.selection", None)
-    assert main(["fit", *FILES]) == 2
-    assert "without labels is not part of this version: say --method" in capsys.readouterr().err
-    assert main(["fit", *FILES, "--method", "grmsc"]) == 2
-    assert "the number of clusters without labels is not part" in capsys.readouterr().err
-    assert names(folder) == ["protein.csv", "rna.csv"]
-
-
 def test_report(folder, capsys):
-    pytest.importorskip("polyspan.report", reason="the report is not here yet")
     assert main(["fit", *FILES, *GRMSC3, "--report", "report.html"]) == 0
     text = Path("report.html").read_text("utf-8")
     assert text.lstrip().lower().startswith("<!doctype html>")
     assert "polyspan fit rna.csv protein.csv --method grmsc" in text
     assert "report.html" in capsys.readouterr().out
     assert names(folder) == ["labels.csv", "labels.json", "protein.csv", "report.html", "rna.csv"]
-
-
-def test_without_the_report(monkeypatch, no_work, capsys):
-    monkeypatch.setitem(sys.modules, "polyspan.report", None)
-    assert main(["fit", *FILES, *GRMSC3, "--report", "report.html"]) == 2
-    assert "this version has no report: leave --report out" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 import builtins
 import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,10 +12,13 @@ import pytest
 from polyspan import METHODS, __version__, figures
 from polyspan.cli import demo, info
 from polyspan.cli.main import main
+from polyspan.datasets import load_digits_views
+from polyspan.metrics import SCORES
 from polyspan.solvers.loop import Run
 
 ROWS = ["GRMSC", "GRMSC, sparse affinity", "ConcatKMeans", "ConcatSpectral"]
 SMALL = ["demo", "--samples", "60"]
+COMMANDS = ["demo", "fit", "data", "bench", "info"]
 
 
 @pytest.fixture(autouse=True)
@@ -95,7 +99,7 @@ def test_demo_prints_what_the_methods_score(folder, capsys):
 
 def test_the_best_is_bold_and_entropy_is_best_when_low():
     def row(nmi, entropy):
-        others = dict.fromkeys(demo.SCORES, 0.5)
+        others = dict.fromkeys(SCORES, 0.5)
         return demo.Row(None, others | {"nmi": nmi, "avg_entropy": entropy}, 1.0)
 
     table = demo.score_table({"a": row(0.9, 0.7), "b": row(0.8, 0.2), "c": row(0.9001, 0.3)})
@@ -204,7 +208,7 @@ def test_nothing_half_written_stays(folder, capsys, monkeypatch, error):
 def test_progress_follows_the_turns(monkeypatch):
     seen = []
     monkeypatch.setattr(demo, "follow", lambda bar, task, run: seen.append((task, run.n_iter)))
-    rows = demo.fit_all(demo.load_digits_views(60), 0)
+    rows = demo.fit_all(load_digits_views(60), 0)
     turns = [n for task, n in seen if task == 0]
     assert turns == list(range(1, rows["GRMSC"].model.n_iter_ + 1))
     assert {task for task, _ in seen} == {0, 1}
@@ -286,6 +290,34 @@ def test_help_of_fit_says_what_can_be_asked_of_the_choice(capsys):
     assert "into LABELS-again.csv unless --out says otherwise" in told
 
 
+HEAVY = {"numpy", "scipy", "sklearn", "pandas", "rich", "matplotlib", "joblib", "threadpoolctl"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["--version"], *([name, "--help"] for name in COMMANDS)],
+    ids=" ".join,
+)
+def test_help_is_quick(arguments):
+    """It loads nothing that computes, and takes little of the processor."""
+    code = (
+        "import sys, time\n"
+        "from polyspan.cli.main import main\n"
+        "try:\n"
+        "    main(sys.argv[1:])\n"
+        "finally:\n"
+        "    print(time.process_time(), *sys.modules, file=sys.stderr)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0
+    assert done.stdout.startswith(("usage: polyspan", "polyspan "))
+    seconds, *modules = done.stderr.split()
+    assert not HEAVY & {name.split(".")[0] for name in modules}
+    assert float(seconds) < 0.3
+
+
 def test_version(capsys):
     with pytest.raises(SystemExit, match="0"):
         main(["--version"])
@@ -293,7 +325,7 @@ def test_version(capsys):
 
 
 def test_the_figure_shows_what_was_found():
-    data = demo.load_digits_views(60)
+    data = load_digits_views(60)
     row = demo.fit_all(data, 0)[demo.SHOWN]
     figure = demo.draw(data, row.model)
     digits, affinity, convergence = figure.axes
