@@ -1,251 +1,21 @@
-"""The commands demo and info, and what all commands share; `polyspan data` has its own file."""
+"""What all commands share: help, unknown names, and that help is quick."""
 
-import builtins
-import os
-import re
+import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from polyspan import METHODS, __version__, figures
-from polyspan.cli import demo, info
+from polyspan import __version__
 from polyspan.cli.main import main
-from polyspan.solvers.loop import Run
 
-ROWS = ["GRMSC", "GRMSC, sparse affinity", "ConcatKMeans", "ConcatSpectral"]
-SMALL = ["demo", "--samples", "60"]
+COMMANDS = ["demo", "fit", "data", "bench", "info"]
+HEAVY = {"numpy", "scipy", "sklearn", "pandas", "rich", "matplotlib", "joblib", "threadpoolctl"}
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    """An empty folder to work in, and a terminal of the usual width."""
-    monkeypatch.chdir(tmp_path)
+def width(monkeypatch):
+    """A terminal of the usual width."""
     monkeypatch.setenv("COLUMNS", "80")
-    return tmp_path
-
-
-@pytest.fixture
-def no_work(monkeypatch):
-    """Any fit is an error."""
-
-    def refuse(*args):
-        raise AssertionError("work was begun")
-
-    monkeypatch.setattr(demo, "fit_all", refuse)
-
-
-@pytest.fixture
-def no_matplotlib(monkeypatch):
-    really_import = builtins.__import__
-
-    def without(name, *args, **kwargs):
-        if name.split(".")[0] == "matplotlib":
-            raise ImportError(name)
-        return really_import(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
-        monkeypatch.setitem(sys.modules, name, None)
-
-
-def scores(out):
-    """Method -> its numbers, from the printed table."""
-    found = {}
-    for line in out.splitlines():
-        for row in ROWS:
-            if match := re.fullmatch(rf"{row}((?: +\d\.\d+)+) +\d+\.\d s *", line):
-                found[row] = [float(number) for number in match[1].split()]
-    return found
-
-
-def test_demo_prints_the_table_and_draws(folder, capsys):
-    assert main(SMALL) == 0
-    out, err = capsys.readouterr()
-    table = scores(out)
-    assert list(table) == ROWS
-    assert all(len(numbers) == 6 for numbers in table.values())
-    assert err == ""  # no progress bar without a terminal
-    assert "n_neighbors=30, lam1=100.0, lam2=1000.0" in out
-    assert "Figure: polyspan-demo.png" in out
-    assert max(len(line) for line in out.splitlines() if not line.startswith("Dataset")) <= 80
-    assert [path.name for path in folder.iterdir()] == ["polyspan-demo.png"]
-    assert (folder / "polyspan-demo.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_demo_shows_nine_scores_when_there_is_room(capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "120")
-    assert main([*SMALL, "--no-figure"]) == 0
-    assert {len(numbers) for numbers in scores(capsys.readouterr().out).values()} == {9}
-
-
-def test_demo_prints_what_the_methods_score(folder, capsys):
-    rows = demo.run_demo(60, seed=1, out=None)
-    printed = scores(capsys.readouterr().out)
-    for name, row in rows.items():
-        assert printed[name][0] == pytest.approx(row.scores["nmi"], abs=5e-4)
-        assert printed[name][3] == pytest.approx(row.scores["avg_entropy"], abs=5e-4)
-    assert rows[ROWS[1]].model.affinity == "sparse"
-    assert (
-        rows[ROWS[0]].model.get_params()
-        == type(rows[ROWS[0]].model)(n_clusters=10, random_state=1).get_params()
-    )  # nothing is tuned
-    assert list(folder.iterdir()) == []
-
-
-def test_the_best_is_bold_and_entropy_is_best_when_low():
-    def row(nmi, entropy):
-        others = dict.fromkeys(demo.SCORES, 0.5)
-        return demo.Row(None, others | {"nmi": nmi, "avg_entropy": entropy}, 1.0)
-
-    table = demo.score_table({"a": row(0.9, 0.7), "b": row(0.8, 0.2), "c": row(0.9001, 0.3)})
-    cells = {column.header: list(column.cells) for column in table.columns}
-    assert ["bold" in cell for cell in cells["NMI"]] == [True, False, True]  # a tie as printed
-    assert ["bold" in cell for cell in cells["entropy"]] == [False, True, False]
-
-
-def test_seed_and_samples_matter(capsys):
-    outs = []
-    for seed in ("1", "1", "2"):
-        assert main(["demo", "--samples", "50", "--seed", seed, "--no-figure"]) == 0
-        outs.append(scores(capsys.readouterr().out))
-    assert outs[0] == outs[1] != outs[2]
-
-
-@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
-def test_demo_out(folder, ending):
-    assert main([*SMALL, "--out", f"mine.{ending}"]) == 0
-    assert [path.name for path in folder.iterdir()] == [f"mine.{ending}"]
-
-
-def test_demo_replaces_its_own_file_but_no_other(folder, capsys):
-    for name in ("polyspan-demo.png", "mine.png"):
-        Path(name).write_bytes(b"old")
-    assert main(SMALL) == 0
-    assert Path("polyspan-demo.png").read_bytes() != b"old"
-    capsys.readouterr()
-    assert main([*SMALL, "--out", "mine.png"]) == 1
-    assert capsys.readouterr() == (
-        "",
-        "polyspan: mine.png exists: say --force to replace it, or name another file\n",
-    )
-    assert Path("mine.png").read_bytes() == b"old"
-    assert main([*SMALL, "--out", "mine.png", "--force"]) == 0
-    assert Path("mine.png").read_bytes() != b"old"
-
-
-@pytest.mark.parametrize(
-    ("out", "words"),
-    [
-        ("missing/figure.png", "there is no folder missing: make it first"),
-        ("figure.bmp", "figure.bmp: a figure is written as .png, .svg or .pdf"),
-        ("figure", "figure: a figure is written as .png, .svg or .pdf"),
-        ("folder.png", "folder.png is a folder: name a file in it"),
-    ],
-)
-def test_demo_refuses_before_any_work(folder, no_work, capsys, out, words):
-    Path("folder.png").mkdir()
-    assert main([*SMALL, "--out", out]) == 1
-    stdout, stderr = capsys.readouterr()
-    assert stdout == ""
-    assert stderr.startswith(f"polyspan: {words}")
-    assert stderr.count("\n") == 1
-    assert [path.name for path in folder.iterdir()] == ["folder.png"]
-
-
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
-def test_demo_refuses_a_folder_without_permission(folder, no_work, capsys):
-    Path("locked").mkdir(mode=0o500)
-    assert main([*SMALL, "--out", "locked/figure.png"]) == 1
-    assert "the folder locked cannot be written to" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--samples", "19"], "--samples must be from 20 to 1797, got 19"),
-        (["--samples", "1798"], "--samples must be from 20 to 1797, got 1798"),
-        (["--samples", "many"], "argument --samples: invalid int value: 'many'"),
-        (["--seed", "-1"], "--seed must be from 0 to 2**32 - 1, got -1"),
-        (["--out", "a.png", "--no-figure"], "not allowed with argument --out"),
-    ],
-)
-def test_demo_wrong_arguments(no_work, capsys, arguments, words):
-    with pytest.raises(SystemExit, match="2"):
-        main(["demo", *arguments])
-    assert words in capsys.readouterr().err
-
-
-def test_demo_without_matplotlib(folder, no_matplotlib, capsys):
-    assert main(SMALL) == 1
-    out, err = capsys.readouterr()
-    assert list(scores(out)) == ROWS
-    assert err == 'polyspan: a figure needs matplotlib: pip install "polyspan[plot]"\n'
-    assert main([*SMALL, "--no-figure"]) == 0
-    assert list(folder.iterdir()) == []
-
-
-@pytest.mark.parametrize("error", [OSError("the disk is full"), KeyboardInterrupt()])
-def test_nothing_half_written_stays(folder, capsys, monkeypatch, error):
-    from matplotlib.figure import Figure
-
-    def break_off(self, path, **options):
-        Path(path).write_bytes(b"half")
-        raise error
-
-    monkeypatch.setattr(Figure, "savefig", break_off)
-    Path("polyspan-demo.png").write_bytes(b"old")
-    assert main(SMALL) in (1, 130)
-    assert [path.name for path in folder.iterdir()] == ["polyspan-demo.png"]
-    assert Path("polyspan-demo.png").read_bytes() == b"old"
-    assert capsys.readouterr().err.startswith("polyspan: ")
-
-
-def test_progress_follows_the_turns(monkeypatch):
-    seen = []
-    monkeypatch.setattr(demo, "follow", lambda bar, task, run: seen.append((task, run.n_iter)))
-    rows = demo.fit_all(demo.load_digits_views(60), 0)
-    turns = [n for task, n in seen if task == 0]
-    assert turns == list(range(1, rows["GRMSC"].model.n_iter_ + 1))
-    assert {task for task, _ in seen} == {0, 1}
-
-
-def test_the_bar_on_a_terminal(monkeypatch, capsys):
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    run = Run("solver", max_iter=50, tol=3e-7)
-    with demo.progress_bar() as bar:
-        task = bar.add_task("solver", total=None, turn="")
-        for turn in run:
-            run.check(size=10.0**-turn)
-            demo.follow(bar, task, run)
-            if turn == 3:
-                assert bar.tasks[0].total == 7  # a tenth per turn: 1e-7 comes four turns on
-                bar.refresh()
-    assert "turn 3 of about 7, 0 s left" in capsys.readouterr().err
-
-
-def test_info(capsys, monkeypatch, tmp_path):
-    monkeypatch.setenv("POLYSPAN_DATA", str(tmp_path))
-    assert main(["info"]) == 0
-    out = capsys.readouterr().out
-    lines = {line.split()[0]: line for line in out.splitlines()}
-    for name in ("Python", "numpy", "scipy", "scikit-learn", "array-api-compat", "CPUs", "BLAS"):
-        assert re.search(r"\d", lines[name])
-    assert lines["polyspan"].split() == ["polyspan", __version__]
-    assert str(tmp_path) in lines["$POLYSPAN_DATA"]
-    assert "GiB free" in lines["memory"]
-    for name, method in METHODS.items():
-        assert lines[name].endswith(method.__doc__.splitlines()[0])
-
-
-def test_info_says_which_extra_gives_what(monkeypatch):
-    monkeypatch.setattr(info, "_version", lambda name: None)
-    optional = dict(info.describe()["optional packages"])
-    assert optional["matplotlib"] == 'not installed: pip install "polyspan[plot]"'
-    assert optional["torch"] == 'not installed: pip install "polyspan[torch]"'
-    assert "pytest" not in optional
-    assert "polyspan" not in optional
 
 
 @pytest.mark.parametrize(
@@ -286,18 +56,32 @@ def test_help_of_fit_says_what_can_be_asked_of_the_choice(capsys):
     assert "into LABELS-again.csv unless --out says otherwise" in told
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["--version"], *([name, "--help"] for name in COMMANDS)],
+    ids=" ".join,
+)
+def test_help_is_quick(arguments):
+    """It loads nothing that computes, and takes little of the processor."""
+    code = (
+        "import sys, time\n"
+        "from polyspan.cli.main import main\n"
+        "try:\n"
+        "    main(sys.argv[1:])\n"
+        "finally:\n"
+        "    print(time.process_time(), *sys.modules, file=sys.stderr)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0
+    assert done.stdout.startswith(("usage: polyspan", "polyspan "))
+    seconds, *modules = done.stderr.split()
+    assert not HEAVY & {name.split(".")[0] for name in modules}
+    assert float(seconds) < 0.3
+
+
 def test_version(capsys):
     with pytest.raises(SystemExit, match="0"):
         main(["--version"])
     assert capsys.readouterr().out == f"polyspan {__version__}\n"
-
-
-def test_the_figure_shows_what_was_found():
-    data = demo.load_digits_views(60)
-    row = demo.fit_all(data, 0)[demo.SHOWN]
-    figure = demo.draw(data, row.model)
-    digits, affinity, convergence = figure.axes
-    assert digits.images[0].get_array().shape[0] == 10 * 10  # ten clusters
-    assert affinity.images[0].get_array().shape == (60, 60)
-    assert len(convergence.lines[0].get_xdata()) == row.model.n_iter_
-    assert figures.FORMATS[0] == demo.DEFAULT_FIGURE.suffix

@@ -1,31 +1,20 @@
-"""The demonstration behind `polyspan demo`: GRMSC beside the baselines on bundled digits."""
+"""`polyspan demo`: GRMSC beside the baselines on bundled digits."""
 
+import argparse
 import time
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-from threadpoolctl import threadpool_limits
-
-from polyspan import GRMSC, ConcatKMeans, ConcatSpectral
 from polyspan.cli.progress import follow, progress_bar
-from polyspan.datasets import Dataset, load_digits_views
-from polyspan.figures import (
-    check_figure_path,
-    new_figure,
-    plot_affinity,
-    plot_convergence,
-    plot_image_clusters,
-    save_figure,
-)
-from polyspan.metrics import PAPER_SCORES, SCORES, clustering_scores
-from polyspan.solvers.loop import watching
 
 if TYPE_CHECKING:
+    import numpy as np
     from matplotlib.figure import Figure
     from rich.console import Console
+
+    from polyspan.datasets import Dataset
 
 DEFAULT_FIGURE = Path("polyspan-demo.png")
 SHOWN = "GRMSC, sparse affinity"  # the row that the figure shows
@@ -40,6 +29,51 @@ HEADINGS = {
     "purity": "purity",
     "ari": "ARI",
 }
+
+
+def add(subparsers: Any) -> None:
+    """Declare the command and its arguments."""
+    parser = subparsers.add_parser(
+        "demo",
+        help="cluster bundled digits and draw a figure",
+        description="Cluster handwritten digits, three views of each, by GRMSC (with the paper's "
+        "dense affinity\nand with a sparse one) and by two baselines: k-means and spectral "
+        "clustering of all features\nside by side. Prints their scores and draws what GRMSC found."
+        "\n\nThe digits come with scikit-learn; nothing is downloaded. It takes some seconds.",
+        epilog="examples:\n"
+        "  polyspan demo\n"
+        "  polyspan demo --samples 300 --seed 7 --out digits.svg\n"
+        "  polyspan demo --no-figure\n\n"
+        'The figure needs matplotlib: pip install "polyspan[plot]". Without it the table is\n'
+        "printed all the same, and the exit code is 1.",
+    )
+    parser.add_argument(
+        "--samples", type=int, default=600, metavar="N", help="digits, 20 to 1797 (default: 600)"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="of digits and methods (default: 0)"
+    )
+    figure = parser.add_mutually_exclusive_group()
+    figure.add_argument(
+        "--out",
+        metavar="FILE",
+        help="the figure, .png, .svg or .pdf (default: polyspan-demo.png, which is replaced when "
+        "it exists; any other file is not, unless --force)",
+    )
+    figure.add_argument("--no-figure", action="store_true", help="the table only")
+    parser.add_argument("--force", action="store_true", help="replace FILE when it exists")
+    parser.set_defaults(run=run, usage_error=parser.error)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Check the numbers that were asked for and run the demonstration."""
+    if not 20 <= args.samples <= 1797:
+        args.usage_error(f"--samples must be from 20 to 1797, got {args.samples}")
+    if not 0 <= args.seed < 2**32:
+        args.usage_error(f"--seed must be from 0 to 2**32 - 1, got {args.seed}")
+    out = None if args.no_figure else args.out or DEFAULT_FIGURE
+    run_demo(args.samples, args.seed, out, overwrite=args.force)
+    return 0
 
 
 class Row(NamedTuple):
@@ -94,6 +128,9 @@ def run_demo(
     """
     from rich.console import Console
 
+    from polyspan.datasets import load_digits_views
+    from polyspan.figures import check_figure_path, save_figure
+
     console = Console() if console is None else console
     if out is not None:
         out = check_figure_path(out)
@@ -110,8 +147,13 @@ def run_demo(
     return rows
 
 
-def fit_all(data: Dataset, seed: int) -> dict[str, Row]:
+def fit_all(data: "Dataset", seed: int) -> dict[str, Row]:
     """Fit and score the four methods; a progress bar follows them on a terminal."""
+    from threadpoolctl import threadpool_limits
+
+    from polyspan import GRMSC, ConcatKMeans, ConcatSpectral, watching
+    from polyspan.metrics import clustering_scores
+
     common: dict[str, Any] = {"n_clusters": data.n_clusters, "random_state": seed}
     models = {
         "GRMSC": GRMSC(**common),
@@ -137,6 +179,8 @@ def score_table(rows: Mapping[str, Row], wide: bool = False) -> Any:
     """The scores as a table, the best of each in bold; nine of them when there is room for it."""
     from rich import box
     from rich.table import Table
+
+    from polyspan.metrics import PAPER_SCORES, SCORES
 
     names = SCORES if wide else PAPER_SCORES
     best = {}
@@ -175,8 +219,10 @@ def explanation(rows: Mapping[str, Row]) -> str:
     )
 
 
-def draw(data: Dataset, model: Any) -> "Figure":
+def draw(data: "Dataset", model: Any) -> "Figure":
     """The figure: digits by cluster, the affinity sorted by cluster, and the convergence."""
+    from polyspan.figures import new_figure, plot_affinity, plot_convergence, plot_image_clusters
+
     figure = new_figure(12.6, 4.3)
     left, middle, right = figure.subplots(1, 3, width_ratios=[1.2, 1.0, 1.0])
     images = data.views[0].reshape(-1, 8, 8)
@@ -191,13 +237,16 @@ def draw(data: Dataset, model: Any) -> "Figure":
     return figure
 
 
-def not_of_the_majority(labels: np.ndarray, clusters: np.ndarray) -> np.ndarray:
+def not_of_the_majority(labels: "np.ndarray", clusters: "np.ndarray") -> "np.ndarray":
     """Whether each sample's class is another one than the most frequent in its cluster.
 
     Examples
     --------
+    >>> import numpy as np
     >>> not_of_the_majority(np.array([3, 3, 5, 5]), np.array([0, 0, 0, 1]))
     array([False, False,  True, False])
     """
+    import numpy as np
+
     majority = {c: np.bincount(labels[clusters == c]).argmax() for c in np.unique(clusters)}
     return labels != np.array([majority[c] for c in clusters])

@@ -3,14 +3,18 @@
 import csv
 import hashlib
 import json
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
+from polyspan.atomic import replacing_all
 
-from polyspan.datasets.matching import MatchedViews
+if TYPE_CHECKING:
+    import numpy as np
+
+    from polyspan.datasets import MatchedViews
 
 
 class Targets(NamedTuple):
@@ -79,35 +83,15 @@ def write_together(writers: Mapping[Path, Callable[[Path], object]], *, force: b
     ...     [path.name for path in Path(folder).iterdir()]
     ['a']
     """
-    mark = f".{os.getpid()}-"
-    parts = {path: path.with_name(f"{mark}{path.name}") for path in writers}
-    kept = {path: path.with_name(f"{mark}old-{path.name}") for path in writers}
-    begun: list[Path] = []
-    try:
+    with replacing_all(writers) as parts:
         for path, write in writers.items():
             write(parts[path])
         for path in writers:
             check_absent(path, force)  # it may have come while we worked
-        old = {path for path in writers if path.exists()}
-        for path in writers:
-            begun.append(path)
-            if path in old:
-                os.replace(path, kept[path])
-            os.replace(parts[path], path)
-    except BaseException:
-        for path in begun:
-            if path not in old:
-                path.unlink(missing_ok=True)
-            elif kept[path].exists():
-                os.replace(kept[path], path)
-        raise
-    finally:
-        for path in (*parts.values(), *kept.values()):
-            path.unlink(missing_ok=True)
 
 
 def write_labels(
-    path: Path, data: MatchedViews, labels: np.ndarray, certainty: np.ndarray | None = None
+    path: Path, data: "MatchedViews", labels: "np.ndarray", certainty: "np.ndarray | None" = None
 ) -> None:
     """One line per sample: its id or row number, its cluster, and how certain that is."""
     name = data.id_name if data.ids is not None else "row"
@@ -134,9 +118,12 @@ def plain(value: Any) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> plain({"a": np.arange(2), "b": float("nan"), "c": (None, Path)})
     {'a': [0, 1], 'b': 'nan', 'c': [None, "<class 'pathlib.Path'>"]}
     """
+    import numpy as np
+
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, Mapping):
@@ -144,7 +131,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain(one) for one in value]
     if isinstance(value, float):
-        return value if np.isfinite(value) else repr(value)
+        return value if math.isfinite(value) else repr(value)
     return value if isinstance(value, str | int | bool | None) else repr(value)
 
 
@@ -156,7 +143,7 @@ def relative(path: str | Path, folder: Path) -> str:
         return str(Path(path).absolute())
 
 
-def sample_names(data: MatchedViews) -> list[str]:
+def sample_names(data: "MatchedViews") -> list[str]:
     """Ids, or row numbers counted from 1."""
     return data.ids or [str(i) for i in range(1, data.views[0].shape[0] + 1)]
 

@@ -1,15 +1,37 @@
-"""What `polyspan info` prints: versions, machine, data folders and methods."""
+"""`polyspan info`: versions, machine, data folders and methods."""
 
+import argparse
 import os
 import platform
 import re
 from importlib import metadata
+from typing import Any
 
-from polyspan import METHODS, __version__
-from polyspan.datasets.registry import cache_dir, locate, read_registry
-from polyspan.inputs.memory import available_memory
+from polyspan import __version__
 
 NOT_FOR_USERS = ("test", "docs")  # extras for those who work on polyspan itself
+
+
+def add(subparsers: Any) -> None:
+    """Declare the command and its arguments."""
+    parser = subparsers.add_parser(
+        "info",
+        help="versions, machine, data folders and methods",
+        description="Print what a bug report should contain: versions, optional packages, threads, "
+        "memory,\nwhere data are looked for, and the methods there are.",
+        epilog="examples:\n  polyspan info",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print what `describe` says."""
+    for heading, pairs in describe().items():
+        print(heading)
+        width = max(len(name) for name, _ in pairs)
+        for name, value in pairs:
+            print(f"  {name:{width}}  {value}")
+    return 0
 
 
 def describe() -> dict[str, list[tuple[str, str]]]:
@@ -23,6 +45,8 @@ def describe() -> dict[str, list[tuple[str, str]]]:
     >>> dict(describe()["methods"])["lrr"]
     'Low-rank representation of a single view, with an l2,1 error.'
     """
+    from polyspan import METHODS
+
     needed, optional = dependencies()
     return {
         "versions": [
@@ -74,6 +98,8 @@ def _machine() -> list[tuple[str, str]]:
     import sklearn.cluster  # noqa: F401  loads every library with threads of its own
     from threadpoolctl import threadpool_info
 
+    from polyspan.inputs.memory import available_memory
+
     pools = [
         (
             "BLAS" if pool["user_api"] == "blas" else "OpenMP",
@@ -92,6 +118,8 @@ def _machine() -> list[tuple[str, str]]:
 
 
 def _data() -> list[tuple[str, str]]:
+    from polyspan.datasets.registry import cache_dir, locate, read_registry
+
     entries = read_registry().values()
     here = sum(entry.built_in or locate(entry) is not None for entry in entries)
     return [

@@ -2,17 +2,17 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
-
-from polyspan.solvers.loop import Run
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+    from polyspan.solvers.loop import Run
 
-def follow(bar: "Progress", task: Any, run: Run) -> None:
+
+def follow(bar: "Progress", task: Any, run: "Run") -> None:
     """Show the solver's turn, the turns that its residuals promise, and what time they take.
 
     Not rich's own estimate of the time, which starts anew whenever the total changes.
@@ -22,6 +22,19 @@ def follow(bar: "Progress", task: Any, run: Run) -> None:
     seconds = (time.perf_counter() - run.started) / run.n_iter * left
     words = f"turn {run.n_iter} of about {total}, {seconds:.0f} s left"
     bar.update(task, completed=run.n_iter, total=total, turn=words)
+
+
+def follow_choice(bar: "Progress", what: str) -> Callable[..., None]:
+    """A function that shows how a selection goes: called with the settings done and all of them."""
+    task = bar.add_task(what, total=None, turn="")
+    started = time.perf_counter()
+
+    def tell(done: int, total: int, *rest: object) -> None:
+        left = (time.perf_counter() - started) / max(done, 1) * (total - done)
+        words = f"{done} of {total}" + (f", {left:.0f} s left" if done else "")
+        bar.update(task, completed=done, total=total, turn=words)
+
+    return tell
 
 
 @contextmanager

@@ -1,0 +1,133 @@
+"""`polyspan bench`: compare methods on data sets, and make tables of the results."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from polyspan.cli.messages import fail
+
+
+def add(subparsers: Any) -> None:
+    """Declare the command and its arguments."""
+    parser = subparsers.add_parser(
+        "bench",
+        help="compare methods on data sets, and make tables of the results",
+        description="Compare methods: a protocol says which methods, data sets, parameters and "
+        "seeds;\n`run` makes a row for each job in a store, `report` makes tables from the rows.",
+        epilog="examples:\n"
+        "  polyspan bench run benchmarks/smoke.toml\n"
+        "  polyspan bench report smoke.jsonl",
+    )
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+
+    run = actions.add_parser(
+        "run",
+        help="run a protocol, or what is left of it",
+        description="Run the jobs of a protocol (methods x data sets x parameter grid x seeds), "
+        "each in a\nworker process, and append a row for each to the store. Jobs that have a row "
+        "are not run\nagain: after an interruption, even a kill -9, the same command goes on where "
+        "it stopped.\n\nOnly the fit is timed. A job that fails or runs out of time is a row with "
+        "its reason, and\nthe exit code is 1 at the end. Everything that can be checked before is: "
+        "names,\nparameters, and whether the data are here.",
+        epilog="examples:\n"
+        "  polyspan bench run benchmarks/smoke.toml\n"
+        "  polyspan bench run benchmarks/paper.toml --dataset ngs --method GRMSC --jobs 2\n\n"
+        "How a protocol is written: the head of polyspan/bench/protocol.py, or\n"
+        "`python -c 'import polyspan.bench.protocol as p; print(p.__doc__)'`.",
+    )
+    run.add_argument("protocol", metavar="PROTOCOL.toml")
+    run.add_argument(
+        "--method", action="append", default=[], metavar="M", help="only this one; may be repeated"
+    )
+    run.add_argument(
+        "--dataset", action="append", default=[], metavar="D", help="only this one; may be repeated"
+    )
+    run.add_argument(
+        "--jobs",
+        type=int,
+        metavar="N",
+        help="jobs at the same time (default and most: one per core); the cores are shared among "
+        "them",
+    )
+    run.add_argument(
+        "--store",
+        metavar="FILE.jsonl",
+        help="where the rows go (default: the protocol's file name with .jsonl, in this folder)",
+    )
+    run.add_argument("--retry", action="store_true", help="run again what failed or timed out")
+    run.add_argument(
+        "--device", metavar="D", help="where methods that can compute elsewhere do, such as cuda"
+    )
+    run.set_defaults(run=run_jobs, usage_error=run.error)
+
+    report = actions.add_parser(
+        "report",
+        help="make tables of a store",
+        description="Make tables of a store: mean(std) of the six scores over the seeds with the "
+        "best in bold,\nthe paper's figures and the difference, ranks over data sets, chosen "
+        "settings, failed jobs.\nMethods tuned on the labels, at their defaults, and chosen "
+        "without labels are never\nranked together.",
+        epilog="examples:\n"
+        "  polyspan bench report smoke.jsonl\n"
+        "  polyspan bench report paper.jsonl --format latex --out tables.tex",
+    )
+    report.add_argument("store", metavar="STORE.jsonl")
+    report.add_argument(
+        "--format",
+        choices=["markdown", "latex", "csv"],
+        default="markdown",
+        help="markdown (default), latex or csv",
+    )
+    report.add_argument(
+        "--out", metavar="FILE", help="write there, replacing what it holds (default: print)"
+    )
+    report.add_argument(
+        "--figures",
+        metavar="FOLDER",
+        help="also draw NMI of all methods and every grid of lam1 and lam2, as .png files there",
+    )
+    report.set_defaults(run=run_report)
+
+
+def run_jobs(args: argparse.Namespace) -> int:
+    """Run the jobs of a protocol that have no row yet."""
+    if args.jobs is not None and args.jobs < 1:
+        args.usage_error(f"--jobs must be 1 or more, got {args.jobs}")
+    from polyspan.bench.protocol import UnknownNameError, narrow, read_protocol
+    from polyspan.bench.runner import run_protocol
+
+    store = Path(args.store or Path(args.protocol).with_suffix(".jsonl").name)
+    try:
+        protocol = narrow(read_protocol(args.protocol), args.method, args.dataset)
+    except UnknownNameError as error:
+        return fail(error, 2)
+    try:
+        counts = run_protocol(protocol, store, jobs=args.jobs, retry=args.retry, device=args.device)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(
+            f"interrupted; what is done is in {store}, and the same command goes on from there"
+        ) from None
+    lost = {"failed": counts["failed"], "timed out": counts["timeout"]}
+    words = "".join(f", {number} {word}" for word, number in lost.items() if number)
+    print(f"{protocol.name}: {counts.total()} jobs, {counts['ok']} well{words}; rows in {store}")
+    return 1 if any(lost.values()) else 0
+
+
+def run_report(args: argparse.Namespace) -> int:
+    """Print tables of a store, or write them."""
+    from polyspan.bench.store import read_rows
+    from polyspan.bench.tables import report
+
+    rows = read_rows(args.store)
+    text = report(rows, args.format)
+    if args.figures:
+        from polyspan.bench.figures import save_figures
+
+        for path in save_figures(rows, args.figures):
+            print(f"drew {path}", file=sys.stderr)
+    if args.out:
+        Path(args.out).write_text(text, "utf-8")
+    else:
+        print(text, end="")
+    return 0

@@ -1,0 +1,159 @@
+"""`polyspan data`: list, download and check the data sets."""
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from polyspan.cli.messages import fail
+
+if TYPE_CHECKING:
+    from polyspan.datasets.registry import Entry
+
+
+def add(subparsers: Any) -> None:
+    """Declare the command and its arguments."""
+    parser = subparsers.add_parser(
+        "data",
+        help="list, download and check the data sets",
+        description="List, download and check the data sets that load_dataset(NAME) knows.\n\n"
+        "A file is looked for in two places:\n"
+        "  $POLYSPAN_DATA    a folder of your own; polyspan never writes to it\n"
+        "  the cache         where downloads go: $POLYSPAN_CACHE, or your system's folder for\n"
+        "                    caches\n"
+        "Downloads come from the repositories that publish the files, at a fixed commit, and are\n"
+        "checked byte for byte. $POLYSPAN_MIRROR names another server with the same paths.",
+        epilog="examples:\n"
+        "  polyspan data list\n"
+        "  polyspan data fetch three_sources ngs\n"
+        "  polyspan data fetch --all\n"
+        "  polyspan data check",
+    )
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+
+    listing = actions.add_parser(
+        "list", help="a table of the data sets: sizes, where they are, licences"
+    )
+    listing.set_defaults(run=run_list)
+
+    fetch = actions.add_parser(
+        "fetch",
+        help="download data sets into the cache",
+        description="Download data sets into the cache. What is here and sound is not downloaded "
+        "again.\nIf anything goes wrong, nothing half-written stays behind.",
+        epilog="examples:\n  polyspan data fetch ngs bbcsport\n  polyspan data fetch --all",
+    )
+    fetch.add_argument("names", nargs="*", metavar="NAME", help="see `polyspan data list`")
+    fetch.add_argument("--all", action="store_true", help="all data sets (about 20 MB)")
+    fetch.add_argument("--force", action="store_true", help="download again what is here")
+    fetch.set_defaults(run=run_fetch, usage_error=fetch.error)
+
+    check = actions.add_parser(
+        "check",
+        help="check the files that are here",
+        description="Check bytes, shapes and numbers of classes against what was published.\n"
+        "Without names, all data sets that are here. The exit code is 1 if something is wrong.",
+        epilog="examples:\n  polyspan data check\n  polyspan data check ngs bbcsport",
+    )
+    check.add_argument("names", nargs="*", metavar="NAME", help="see `polyspan data list`")
+    check.set_defaults(run=run_check)
+
+
+def run_list(args: argparse.Namespace) -> int:
+    """Print a table of the data sets."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from polyspan.datasets.registry import read_registry
+
+    entries = read_registry().values()
+    licences = list(dict.fromkeys(entry.licence for entry in entries))
+    console = Console()
+    wide = console.width >= 100  # in 80 columns there is no room for the names of the views
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("name", no_wrap=True, style="bold")
+    table.add_column("samples", justify="right")
+    table.add_column("views and their features" if wide else "features")
+    table.add_column("classes", justify="right")
+    table.add_column("where", no_wrap=True)
+    table.add_column("licence", justify="right")
+    for entry in entries:
+        where = _where(entry)
+        views = ", ".join(f"{name} {n}" if wide else str(n) for name, n in entry.views.items())
+        # The notes are sentences: written out below, they leave the views room.
+        note = f"({licences.index(entry.licence) + 1})"
+        style = "dim" if where == "not here" else "green"
+        row = (entry.name, str(entry.samples), views, str(entry.classes))
+        table.add_row(*row, f"[{style}]{where}[/]", note)
+    console.print(table)
+    for number, licence in enumerate(licences, start=1):
+        console.print(f"({number}) {licence}", highlight=False)
+    if any(_where(entry) == "not here" for entry in entries):
+        console.print("\n`polyspan data fetch NAME` downloads what is not here.", highlight=False)
+    return 0
+
+
+def _where(entry: "Entry") -> str:
+    from polyspan.datasets.registry import locate
+
+    if entry.built_in:
+        return "built in"
+    found = locate(entry)
+    return found[0] if found else "not here"
+
+
+def run_fetch(args: argparse.Namespace) -> int:
+    """Download data sets; the others go on when one fails."""
+    from polyspan.datasets.download import fetch_dataset
+    from polyspan.datasets.registry import find_entry, list_datasets
+
+    if bool(args.names) == args.all:
+        args.usage_error("name the data sets, or say --all")
+    # All names first: a typing error in the third should not surface after two downloads.
+    entries = [find_entry(name) for name in (list_datasets() if args.all else args.names)]
+    code = 0
+    for entry in entries:
+        try:
+            path = fetch_dataset(entry.name, force=args.force)
+        except OSError as error:
+            code = fail(error, 1)
+            continue
+        if path is not None:
+            print(f"{entry.name}  {path}")
+        elif not args.all:
+            print(f"{entry.name}  is built in: there is nothing to download")
+    return code
+
+
+def run_check(args: argparse.Namespace) -> int:
+    """Compare the files that are here with what was published."""
+    from polyspan.datasets.registry import find_entry, list_datasets
+
+    entries = [find_entry(name) for name in args.names or list_datasets()]
+    code = 0
+    for entry in entries:
+        where = _where(entry)
+        if where == "not here" and not args.names:
+            continue
+        if problem := _check_problem(entry):
+            code = 1
+            print(f"{entry.name}  WRONG: {problem}")
+        else:
+            print(
+                f"{entry.name}  well: {where}, {entry.samples} samples, {len(entry.views)} views, "
+                f"{entry.classes} classes"
+            )
+    return code
+
+
+def _check_problem(entry: "Entry") -> str | None:
+    from polyspan.datasets.load import content_problem, load_dataset
+    from polyspan.datasets.registry import file_problem, locate
+
+    if not entry.built_in and (found := locate(entry)):
+        path = found[1]
+        if problem := file_problem(path, entry):
+            return f"{path} is not the published file: {problem}"
+    try:
+        return content_problem(load_dataset(entry.name), entry)
+    except (ValueError, OSError, ImportError) as error:
+        return str(error)

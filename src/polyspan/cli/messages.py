@@ -1,0 +1,106 @@
+"""What is printed: failures and notes on standard error, and the words of `polyspan fit`."""
+
+import shlex
+import sys
+import textwrap
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from polyspan.cli.files import Targets
+
+if TYPE_CHECKING:
+    from polyspan.cli.work import Found
+    from polyspan.datasets import MatchedViews
+
+
+def fail(error: object, code: int) -> int:
+    """Say what went wrong; returns the exit code."""
+    print(f"polyspan: {error}", file=sys.stderr)
+    return code
+
+
+def note(words: str) -> None:
+    """Say what a person should know, though nothing went wrong."""
+    print(f"polyspan: note: {words}", file=sys.stderr)
+
+
+def views_text(data: "MatchedViews") -> str:
+    """The views as a small table, and how their samples were matched."""
+    rows = [("view", "file", "samples", "features")]
+    for name, file, n, view in zip(data.view_names, data.files, data.rows, data.views, strict=True):
+        rows.append((name, file, str(n), str(view.shape[1])))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        f"{a:{widths[0]}}  {b:{widths[1]}}  {c:>{widths[2]}}  {d:>{widths[3]}}"
+        for a, b, c, d in rows
+    ]
+    n = data.views[0].shape[0]
+    if len(data.views) == 1:
+        lines.append(
+            f"{n} samples of one view" + (f", named by {data.id_name!r}" * bool(data.id_name))
+        )
+    elif data.matched_by == "id":
+        column = "the index" if not data.id_name else f"{data.id_name!r}"
+        lines.append(f"{n} samples matched by id ({column})")
+    else:
+        lines.append(f"{n} samples matched by order: row 1 with row 1, and so on")
+    verb = "left out" if data.dropped else "kept without it"
+    for view, samples in data.lacking.items():
+        shown = ", ".join(samples[:5]) + ", ..." * (len(samples) > 5)
+        what = "sample lacks" if len(samples) == 1 else "samples lack"
+        lines.append(f"{len(samples)} {what} {view}, {verb}: {shown}")
+    return "\n".join(lines)
+
+
+def found_text(found: "Found") -> str:
+    """What was found: clusters, method or consensus, evidence, sizes, certainty."""
+    import numpy as np
+
+    names, sizes = np.unique(found.labels, return_counts=True)
+    auto = " (their number was chosen from the data)" if found.evidence is not None else ""
+    head = f"{len(names)} clusters{auto} in {found.seconds:.1f} s: "
+    model = " ".join(repr(found.estimator).split())  # it may have several lines
+    if found.selection is None:
+        lines = [head + model]
+    else:
+        table = found.selection.table
+        ran = sum(row["status"] == "ok" for row in table)
+        used = sum(row["weight"] > 0 for row in table)
+        settings = f"{used} setting" + "s" * (used != 1)
+        lines = [f"{head}consensus of {settings}, chosen without labels from {ran} that ran"]
+        if lost := len(table) - ran:
+            lines.append(f'{lost} more did not run or failed: "selection" in the settings says why')
+        lines.append(f"nearest to the consensus: {model}")
+    if found.evidence is not None:
+        lines.append(f"evidence for their number: {count_text(found.evidence)}")
+    counts = ", ".join(f"{name}: {size}" for name, size in zip(names, sizes, strict=True))
+    lines.append(f"samples per cluster  {counts}")
+    if found.certainty is not None:
+        mean, low = np.mean(found.certainty), int(np.sum(found.certainty < 0.5))
+        lines.append(f"certainty {mean:.2f} in the mean, below 0.5 for {low} samples")
+    return "\n".join("\n".join(textwrap.wrap(line, 100)) for line in lines)
+
+
+def count_text(evidence: Mapping[str, Any], most: int = 3) -> str:
+    """The best candidates for the number of clusters, the chosen one first."""
+    names = "candidates", "gaps", "stability", "scores"
+    rows = sorted(zip(*(evidence[name] for name in names), strict=True), key=lambda row: -row[3])
+    return ", ".join(
+        f"{c} (gap {gap:.3f}, stability {stability:.2f}, score {score:.2f})"
+        for c, gap, stability, score in rows[:most]
+    )
+
+
+def files_text(targets: Targets) -> str:
+    """The files that were written, and what each is."""
+    again = f"settings; `{repeat_command(targets)}` repeats this run"
+    rows = [(str(targets.labels), "labels"), (str(targets.settings), again)]
+    if targets.report is not None:
+        rows.append((str(targets.report), "report; open it in a browser"))
+    width = max(len(path) for path, _ in rows)
+    return "\n".join(f"{path:{width}}  {words}" for path, words in rows)
+
+
+def repeat_command(targets: Targets) -> str:
+    """The command that repeats the run; it finds a free name for the labels itself."""
+    return shlex.join(["polyspan", "fit", "--repeat", str(targets.settings)])

@@ -1,0 +1,175 @@
+"""The settings file of a run: what is kept, and how it is read, repeated and compared."""
+
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from polyspan import __version__
+from polyspan.cli.files import Targets, plain, relative, sample_names, sha256
+from polyspan.cli.messages import note
+from polyspan.cli.request import Request
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from polyspan.cli.work import Found
+    from polyspan.datasets import MatchedViews
+
+FORMAT = 1  # of the settings file
+ASKED = {"files", "clusters", "method", "set", "seed", "id", "drop", "missing", "header"}
+ASKED_LATER = {"budget", "device"}  # settings files of before have no such thing
+
+
+def describe_run(
+    request: Request,
+    data: "MatchedViews",
+    found: "Found",
+    *,
+    sums: Sequence[str],
+    targets: Targets,
+    command: str,
+) -> dict[str, Any]:
+    """All that the settings file holds: what was asked for, read and found."""
+    return plain(
+        {
+            "format": FORMAT,
+            "polyspan": __version__,
+            "versions": _versions(),
+            "command": command,
+            "asked": _asked(request, targets.labels.parent),
+            "sha256": sums,
+            **_describe(data),
+            **_describe_found(found),
+            "warnings": found.complaints,
+            "labels": targets.labels.name,
+            "labels_sha256": _labels_sum(data, found.labels),
+        }
+    )
+
+
+def _asked(request: Request, folder: Path) -> dict[str, Any]:
+    """What was asked for, the files as seen from the folder of the settings."""
+    return {
+        "files": [relative(file, folder) for file in request.files],
+        "clusters": "auto" if request.clusters is None else request.clusters,
+        "method": request.method,
+        "set": request.params,
+        "seed": request.seed,
+        "id": request.id,
+        "drop": request.drop,
+        "missing": request.missing,
+        "header": request.header,
+        "budget": request.budget,
+        "device": request.device,
+    }
+
+
+def _describe(data: "MatchedViews") -> dict[str, Any]:
+    """How the views came together, for the settings file."""
+    return {
+        "views": {
+            name: {"file": Path(file).name, "rows": rows, "features": view.shape[1]}
+            for name, file, rows, view in zip(
+                data.view_names, data.files, data.rows, data.views, strict=True
+            )
+        },
+        "matched_by": data.matched_by,
+        "id_column": data.id_name or None,
+        "samples": data.views[0].shape[0],
+        "lacking": data.lacking,
+        "dropped_samples": data.dropped,
+    }
+
+
+def _describe_found(found: "Found") -> dict[str, Any]:
+    import numpy as np
+
+    from polyspan import METHODS
+
+    cls = type(found.estimator)
+    return {
+        "n_clusters": len(np.unique(found.labels)),
+        "method": next((name for name, one in METHODS.items() if one is cls), cls.__name__),
+        "parameters": found.estimator.get_params(),
+        "selection": None if found.selection is None else found.selection.table,
+        "evidence": found.evidence,
+    }
+
+
+def _labels_sum(data: "MatchedViews", labels: "np.ndarray") -> str:
+    rows = list(zip(sample_names(data), labels.tolist(), strict=True))
+    return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
+
+
+def _versions() -> dict[str, str]:
+    found = {name: metadata.version(name) for name in ("numpy", "scipy", "scikit-learn")}
+    return {"python": platform.python_version(), **found}
+
+
+def read_settings(path: Path) -> dict[str, Any]:
+    """The settings in a file, if they are complete."""
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    try:
+        found = json.loads(path.read_text("utf-8"))
+        keys = {"sha256", "labels", "labels_sha256", "polyspan"}
+        complete = keys <= set(found) and ASKED <= set(found["asked"]) <= ASKED | ASKED_LATER
+        if found["format"] != FORMAT or not complete:
+            raise ValueError
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"{path} does not hold the settings of a run: name the .json file beside the labels"
+        ) from error
+    return found
+
+
+def earlier_request(path: Path, settings: Mapping[str, Any]) -> Request:
+    """What the run that wrote these settings was asked for; says which files changed since."""
+    asked = settings["asked"]
+    files = [os.path.normpath(path.parent / file) for file in asked["files"]]
+    for file, then in zip(files, settings["sha256"], strict=True):
+        if not Path(file).is_file():
+            raise FileNotFoundError(f"there is no file {file}, which {path} names")
+        if sha256(Path(file)) != then:
+            note(f"{file} has changed since {path} was written")
+    if settings["polyspan"] != __version__:
+        note(f"{path} was written by polyspan {settings['polyspan']}, this is {__version__}")
+    return Request(
+        files,
+        clusters=None if asked["clusters"] == "auto" else asked["clusters"],
+        method=asked["method"],
+        params=asked["set"],
+        seed=asked["seed"],
+        id=asked["id"],
+        drop=asked["drop"],
+        missing=asked["missing"],
+        header=asked["header"],
+        budget=asked.get("budget"),
+        device=asked.get("device"),
+    )
+
+
+def free_place(labels: Path, force: bool) -> Path:
+    """Where the labels of a repeated run go: nothing is replaced unless that was asked for."""
+    if force:
+        return labels
+    number = 1
+    while True:
+        ending = "-again" + f"-{number}" * (number > 1)
+        path = labels.with_name(f"{labels.stem}{ending}{labels.suffix}")
+        if not path.exists() and not path.with_suffix(".json").exists():
+            return path
+        number += 1
+
+
+def compare(earlier: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+    """Say whether the labels are those of the earlier run."""
+    if earlier["labels_sha256"] == settings["labels_sha256"]:
+        print("repeated: every label is as it was")
+    else:
+        note("repeated, but the labels are not the same as those of the earlier run")

@@ -1,0 +1,166 @@
+"""What `polyspan fit` was asked for, and whether it can be done.
+
+Everything that can be wrong with what was asked for, or with the files, is found before any work
+and is an `InputError`.
+"""
+
+import ast
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from polyspan.inputs.names import unknown_name
+
+if TYPE_CHECKING:
+    from polyspan.datasets import MatchedViews
+
+OWN_OPTIONS = {"n_clusters": "--clusters", "random_state": "--seed"}
+
+
+class InputError(Exception):
+    """What was asked for cannot be done, or a file cannot be used: nothing was begun."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What decides the labels; `polyspan.cli.fit.fit_files` says what each means."""
+
+    files: Sequence[str | Path]
+    clusters: int | None = None
+    method: str | None = None
+    params: dict[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    id: Sequence[str] = ()
+    drop: Sequence[str] = ()
+    missing: str = "fail"
+    header: bool | None = None
+    budget: float | None = None
+    device: str | None = None
+
+
+@contextmanager
+def asking() -> Iterator[None]:
+    """Whatever is wrong in the block is wrong with what was asked for, or with a file."""
+    try:
+        yield
+    except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
+        raise InputError(str(error)) from error
+
+
+def parse_settings(items: Sequence[str]) -> dict[str, Any]:
+    """Parameters from name=value, the values as Python writes them, or words.
+
+    Examples
+    --------
+    >>> parse_settings(["lam1=1e2", "affinity=sparse", "n_neighbors=none"])
+    {'lam1': 100.0, 'affinity': 'sparse', 'n_neighbors': None}
+    """
+    words = {"true": True, "false": False, "none": None}
+    found: dict[str, Any] = {}
+    for item in items:
+        name, sign, text = item.partition("=")
+        if not sign or not name.strip():
+            raise InputError(f"--set wants name=value, such as --set lam1=10; got {item!r}")
+        try:
+            found[name.strip()] = words.get(text.strip().lower(), ast.literal_eval(text.strip()))
+        except (ValueError, SyntaxError):
+            found[name.strip()] = words.get(text.strip().lower(), text.strip())
+    return found
+
+
+def check_request(request: Request) -> Any:
+    """The estimator, or None when one is to be chosen; refuses what cannot be done."""
+    if not 0 <= request.seed < 2**32:
+        raise ValueError(f"--seed must be from 0 to 2**32 - 1, got {request.seed}")
+    model = _build(request)
+    _check_choice(request)
+    _set_device(model, request)
+    return model
+
+
+def _build(request: Request) -> Any:
+    """The estimator, or None when no method was named."""
+    from polyspan import METHODS
+
+    if request.method is None:
+        if request.params:
+            raise ValueError("--set needs --method: it sets the parameters of one method")
+        return None
+    cls = METHODS.get(request.method.lower())
+    if cls is None:
+        raise ValueError(unknown_name("method", request.method, METHODS))
+    known = [name for name in cls().get_params(deep=False) if name != "views"]
+    for name in request.params:
+        if name in OWN_OPTIONS:
+            raise ValueError(f"--set {name}: say {OWN_OPTIONS[name]} instead")
+        if name not in known:
+            others = [one for one in known if one not in OWN_OPTIONS]
+            raise ValueError(unknown_name(f"parameter of {cls.__name__}", name, others))
+    if request.missing == "keep" and not cls.takes_missing_views:
+        raise ValueError(
+            f"--missing keep: {cls.__name__} needs every view of every sample; {_keepers()}"
+        )
+    return cls(**request.params, random_state=request.seed)
+
+
+def _keepers() -> str:
+    from polyspan import METHODS
+
+    found = [name for name, cls in METHODS.items() if cls.takes_missing_views]
+    if not found:
+        return "no method of this version does without; say --missing drop"
+    return f"{', '.join(found)} can do without; or say --missing drop"
+
+
+def _check_choice(request: Request) -> None:
+    """Refuse what a choice without labels cannot do, or what only it can."""
+    from polyspan.inputs.params import real
+
+    if request.missing == "keep" and (request.method is None or request.clusters is None):
+        raise ValueError(
+            "--missing keep needs --method and --clusters, since nothing can be chosen without "
+            "labels where views are missing: say --method grmsc --clusters N, or --missing drop"
+        )
+    if request.budget is None:
+        return
+    if request.method is not None:
+        raise ValueError(
+            "--budget is for the choice without labels, and --method leaves none: leave one out"
+        )
+    if wrong := real(0)(request.budget):
+        raise ValueError(f"--budget must be {wrong}, got {request.budget!r}")
+
+
+def _set_device(model: Any, request: Request) -> None:
+    """Give the method its device; the count of clusters can use one without it."""
+    from polyspan.inputs.devices import check_device
+
+    if request.device is None:
+        return
+    if "device" in request.params:
+        raise ValueError("--device and --set device=... are the same: leave one out")
+    check_device("--device", request.device)
+    if model is None:
+        return
+    if "device" in model.get_params(deep=False):
+        model.set_params(device=request.device)
+    elif request.clusters is not None:
+        raise ValueError(f"--device: {type(model).__name__} has no device, leave it out")
+
+
+def check_data(data: "MatchedViews", model: Any, clusters: int | None) -> None:
+    """Refuse data that the method, or the choice without labels, cannot take."""
+    from polyspan.inputs.views import check_views
+
+    views, n = dict(zip(data.view_names, data.views, strict=True)), data.views[0].shape[0]
+    if clusters is not None and not 1 <= clusters <= n:
+        raise ValueError(f"--clusters {clusters}: there are {n} samples")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fit repeats them
+        if model is None:
+            check_views(views)
+        else:
+            model.set_params(n_clusters=1 if clusters is None else clusters).check(views)

@@ -1,0 +1,125 @@
+"""The settings of a run: what they say, and how a run is repeated from them."""
+
+import html
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from fit_tables import DATA, FILES, GRMSC3, IDS, SHUFFLED, frame, names, read_labels
+
+from polyspan import GRMSC, __version__
+from polyspan.cli import files
+from polyspan.cli.main import main
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+
+def test_settings_say_everything():
+    frame(DATA.views[1]).iloc[SHUFFLED[:55]].to_csv("protein.csv", index=False)
+    assert main(["fit", *FILES, *GRMSC3, "--missing", "drop", "--set", "lam1=10"]) == 0
+    settings = json.loads(Path("labels.json").read_text())
+    assert settings["polyspan"] == __version__
+    assert settings["command"] == (
+        "polyspan fit rna.csv protein.csv --method grmsc --clusters 3 --missing drop --set lam1=10"
+    )
+    assert settings["asked"]["files"] == FILES
+    assert settings["asked"]["set"] == {"lam1": 10}
+    assert settings["method"] == "grmsc"
+    assert settings["n_clusters"] == 3
+    expected = GRMSC(n_clusters=3, lam1=10, random_state=0).get_params()
+    assert settings["parameters"] == expected
+    assert settings["sha256"] == [files.sha256(Path(file)) for file in FILES]
+    assert settings["views"]["rna"] == {"file": "rna.csv", "rows": 60, "features": 12}
+    assert settings["views"]["protein"] == {"file": "protein.csv", "rows": 55, "features": 8}
+    assert settings["id_column"] == "sample"
+    lost = sorted(IDS[i] for i in SHUFFLED[55:])
+    assert settings["dropped_samples"] == settings["lacking"]["protein"] == lost
+    assert settings["samples"] == 55
+    assert len(read_labels()) == 56
+
+
+def test_repeat(folder, capsys):
+    arguments = ["--set", "affinity=sparse", "--seed", "3", "--drop", "x1", "--id", "sample"]
+    assert main(["fit", *FILES, *GRMSC3, *arguments]) == 0
+    capsys.readouterr()
+    assert main(["fit", "--repeat", "labels.json", "--out", "again.csv"]) == 0
+    out, err = capsys.readouterr()
+    assert "repeated: every label is as it was" in out
+    assert err == ""
+    assert Path("again.csv").read_text() == Path("labels.csv").read_text()
+    first, second = (json.loads(Path(f"{name}.json").read_text()) for name in ("labels", "again"))
+    for settings in (first, second):
+        del settings["command"], settings["labels"]
+    assert first == second
+
+
+def test_repeat_from_another_folder(folder, monkeypatch):
+    (folder / "run").mkdir()
+    assert main(["fit", *FILES, *GRMSC3, "--out", "run/labels.csv"]) == 0
+    assert json.loads(Path("run/labels.json").read_text())["asked"]["files"] == [
+        "../rna.csv",
+        "../protein.csv",
+    ]
+    monkeypatch.chdir(folder / "run")
+    assert main(["fit", "--repeat", "labels.json", "--out", "again.csv"]) == 0
+    assert Path("again.csv").read_text() == Path("labels.csv").read_text()
+
+
+def test_repeat_says_what_changed(capsys):
+    assert main(["fit", *FILES, *GRMSC3]) == 0
+    frame(DATA.views[1][::-1]).to_csv("protein.csv", index=False)  # other values, same samples
+    capsys.readouterr()
+    assert main(["fit", "--repeat", "labels.json", "--out", "again.csv"]) == 0
+    out, err = capsys.readouterr()
+    assert "polyspan: note: protein.csv has changed since labels.json was written\n" in err
+    assert "note: repeated, but the labels are not the same" in err
+    assert "repeated: every label" not in out
+    Path("rna.csv").unlink()
+    assert main(["fit", "--repeat", "labels.json", "--out", "third.csv"]) == 2
+    assert "there is no file rna.csv, which labels.json names" in capsys.readouterr().err
+
+
+def test_the_command_that_is_printed_repeats_the_run(folder, capsys):
+    assert main(["fit", *FILES, *GRMSC3, "--out", "my labels.csv", "--report", "report.html"]) == 0
+    printed = re.search(r"`(polyspan fit .*?)` repeats this run", capsys.readouterr().out)[1]
+    shown = re.findall(r'id="code-repeat">(.*?)</code>', Path("report.html").read_text("utf-8"))
+    assert [html.unescape(words) for words in shown] == [printed]
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    for name in ("my labels-again.csv", "my labels-again-2.csv"):  # as often as it is pasted
+        assert main(shlex.split(printed)[1:]) == 0
+        assert "every label is as it was" in capsys.readouterr().out
+        assert Path(name).read_bytes() == before["my labels.csv"]
+        assert Path(name).with_suffix(".json").is_file()
+    assert {name: Path(name).read_bytes() for name in before} == before
+    assert len(names(folder)) == len(before) + 4
+
+
+def test_repeat_does_not_overwrite(capsys):
+    assert main(["fit", *FILES, *GRMSC3]) == 0
+    before = Path("labels.csv").read_bytes()
+    capsys.readouterr()
+    assert main(["fit", "--repeat", "labels.json", "--out", "labels.csv"]) == 2
+    assert "labels.csv exists: say --force to replace it" in capsys.readouterr().err
+    assert main(["fit", "--repeat", "labels.json", "--force"]) == 0
+    assert Path("labels.csv").read_bytes() == before
+
+
+def test_repeat_of_settings_without_budget_and_device(capsys):
+    assert main(["fit", *FILES, *GRMSC3]) == 0
+    settings = json.loads(Path("labels.json").read_text())
+    for name in ("budget", "device"):  # as earlier versions wrote it
+        del settings["asked"][name]
+    Path("labels.json").write_text(json.dumps(settings))
+    assert main(["fit", "--repeat", "labels.json"]) == 0
+    assert "every label is as it was" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[1]", '{"format": 1, "asked": {"seed": 0}}', "id,x\na,1\n"]
+)
+def test_repeat_of_something_else(no_work, capsys, text):
+    Path("x.json").write_text(text)
+    assert main(["fit", "--repeat", "x.json"]) == 2
+    assert "x.json does not hold the settings of a run" in capsys.readouterr().err

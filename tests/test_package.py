@@ -1,0 +1,70 @@
+"""The public names are loaded when first used, and are all there."""
+
+import ast
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import polyspan
+from polyspan.solvers import cache, loop
+
+HEAVY = {"numpy", "scipy", "sklearn", "pandas", "rich", "matplotlib", "joblib", "threadpoolctl"}
+
+
+def fresh(code):
+    """Run code in a new interpreter; what it prints, a line each."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True
+    )
+    return done.stdout.splitlines()
+
+
+def test_every_public_name_is_there():
+    assert all(getattr(polyspan, name) is not None for name in polyspan.__all__)
+    assert set(polyspan.__all__) <= set(dir(polyspan))
+    assert polyspan.sharing is cache.sharing
+    assert polyspan.watching is loop.watching
+    for cls in polyspan.METHODS.values():
+        assert getattr(polyspan, cls.__name__) is cls
+        assert pickle.loads(pickle.dumps(cls)) is cls
+
+
+def test_type_checkers_know_the_same_names():
+    tree = ast.parse(Path(polyspan.__file__).read_text("utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    known = {
+        name.name: line.module
+        for line in block.body
+        if isinstance(line, ast.ImportFrom)
+        for name in line.names
+    }
+    assert known == polyspan._HOMES
+    assert set(known) == set(polyspan.__all__)
+
+
+def test_star_import():
+    names = {}
+    exec("from polyspan import *", names)
+    assert set(polyspan.__all__) <= set(names)
+
+
+def test_unknown_names_are_refused():
+    with pytest.raises(AttributeError, match="module 'polyspan' has no attribute 'GRMCS'"):
+        _ = polyspan.GRMCS
+    with pytest.raises(ImportError, match="cannot import name 'GRMCS' from 'polyspan'"):
+        exec("from polyspan import GRMCS", {})
+
+
+def test_import_alone_loads_nothing_and_gives_everything():
+    code = (
+        "import sys, polyspan\n"
+        f"print(sorted({HEAVY} & {{name.split('.')[0] for name in sys.modules}}))\n"
+        "print(polyspan.solvers.loop.watching is polyspan.watching)\n"
+        "print(polyspan.base.MultiViewClusterer in polyspan.GRMSC.__mro__)\n"
+        "import polyspan.selection\n"
+        "print(callable(polyspan.selection.select))\n"
+    )
+    assert fresh(code) == ["[]", "True", "True", "True"]
