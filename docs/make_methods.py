@@ -64,7 +64,8 @@ def full_page() -> str:
     rows = []
     for method in METHODS.values():
         about = method.about
-        file = Path(inspect.getfile(method)).name
+        path = Path(inspect.getfile(method))
+        file = path.name if path.parent.name == "methods" else f"{path.parent.name}/{path.name}"
         rows.append(
             [
                 f"`{method.__name__}`",

@@ -31,7 +31,7 @@ def bench():
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_method_says_what_it_is(name):
-    assert "_about" in vars(METHODS[name]), "give the class an _about of its own: see CONTRIBUTING"
+    assert "about" in vars(METHODS[name]), "give the class an about of its own: see CONTRIBUTING"
     about = METHODS[name].about
     assert isinstance(about, About)
     for field, value in about._asdict().items():

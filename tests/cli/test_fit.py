@@ -136,7 +136,7 @@ def test_failure_leaves_nothing(folder, capsys, monkeypatch, error, code, where)
         raise error
 
     if where == "fit":
-        monkeypatch.setattr(GRMSC, "_solve", fail)
+        monkeypatch.setattr(GRMSC, "solve", fail)
     else:
         monkeypatch.setattr(fit, "write_json", fail)
     assert main(["fit", *FILES, *GRMSC3]) == code
@@ -268,13 +268,13 @@ def test_budget_of_the_choice(capsys):
 def test_device_of_one_method_and_of_the_choice(monkeypatch, capsys):
     pytest.importorskip("torch")
     seen = []
-    really = GRMSC._solve
+    really = GRMSC.solve
 
     def solve(self, views, Xs):
         seen.append(self.device)
         return really(self, views, Xs)
 
-    monkeypatch.setattr(GRMSC, "_solve", solve)
+    monkeypatch.setattr(GRMSC, "solve", solve)
     assert main(["fit", *FILES, *GRMSC3, "--device", "cpu"]) == 0
     assert seen == ["cpu"]
     assert json.loads(Path("labels.json").read_text())["asked"]["device"] == "cpu"

@@ -14,8 +14,8 @@ from polyspan.datasets import load_dataset, make_subspaces
 from polyspan.graphs import neighbors as search
 from polyspan.inputs.scaling import scale_views
 from polyspan.inputs.views import Views, check_views
+from polyspan.methods.anchor_grmsc import checks, laplacian
 from polyspan.methods.anchor_grmsc import estimator as module
-from polyspan.methods.anchor_grmsc import laplacian
 from polyspan.methods.anchor_grmsc.anchors import make_frame
 from polyspan.methods.anchor_grmsc.solver import Part, _along, forces, singular_threshold
 from polyspan.methods.grmsc import graph_laplacian
@@ -404,7 +404,7 @@ def test_what_does_not_fit_in_memory_is_read_again(tmp_path, monkeypatch):
     wanted = AnchorGRMSC(3, **kept).fit(data.views)
     seen = []
     monkeypatch.setattr(chunks, "available_memory", lambda: 300 * 50 * 8)  # the data, just so
-    monkeypatch.setattr(AnchorGRMSC, "_check_room", lambda *args: None)
+    monkeypatch.setattr(module, "check_room", lambda *args: None)
     monkeypatch.setattr(module, "project", lambda c, frame: seen.append(c) or project(c, frame))
     model = AnchorGRMSC(3, **kept).fit(paths)
     assert all(isinstance(chunk, module.Rows) for chunk in seen)
@@ -459,11 +459,11 @@ def test_anchors_that_cannot_be():
 
 
 def test_what_does_not_fit_is_refused(monkeypatch):
-    monkeypatch.setattr(module, "available_memory", lambda: 2**30)
+    monkeypatch.setattr(checks, "available_memory", lambda: 2**30)
     many = Views([np.broadcast_to(np.arange(50.0), (4_000_000, 50))] * 3, ["0", "1", "2"])
     with pytest.raises(MemoryError, match=r"4000000 samples with 100 anchors needs about \d+ GiB"):
-        AnchorGRMSC()._check_room(many, 100)
-    AnchorGRMSC()._check_room(Views([many.arrays[0][:10_000]], ["0"]), 100)
+        checks.check_room(many, 100, 10, 4)
+    checks.check_room(Views([many.arrays[0][:10_000]], ["0"]), 100, 10, 8)
 
 
 def test_says_when_it_did_not_converge():

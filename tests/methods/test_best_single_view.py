@@ -6,6 +6,7 @@ from sklearn.metrics import normalized_mutual_info_score
 from polyspan import GRMSC, LRR, BestSingleView, ConcatKMeans
 from polyspan.clustering.spectral import spectral_clustering
 from polyspan.datasets import make_subspaces
+from polyspan.solvers.loop import Solution
 
 
 def mixed(n_good=2, n_noise=1, n=60):
@@ -128,9 +129,8 @@ def test_an_affinity_of_zeros_is_no_division_by_zero():
     class Nothing(LRR):
         """Finds nothing."""
 
-        def _solve(self, views, Xs):
-            self.n_iter_ = 1
-            return np.zeros((views.n_samples, views.n_samples))
+        def solve(self, views, Xs):
+            return Solution(np.zeros((views.n_samples, views.n_samples)), 1)
 
     views, _ = mixed()
     labels = BestSingleView(Nothing(3, random_state=0)).fit_predict(views)

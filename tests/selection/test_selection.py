@@ -259,7 +259,7 @@ def test_auto_uses_the_count(planted):
 
 def test_auto_and_the_grid_share_solutions(planted, monkeypatch):
     solved = []
-    plain = GRMSC._solve
+    plain = GRMSC.solve
 
     def solve(self, views, Xs):
         solved.append((self.n_clusters, self.lam1, self.n_neighbors))
@@ -277,7 +277,7 @@ def test_auto_and_the_grid_share_solutions(planted, monkeypatch):
 def test_the_device_reaches_every_solve(planted, monkeypatch):
     pytest.importorskip("torch")
     solved = []
-    plain = GRMSC._solve
+    plain = GRMSC.solve
 
     def solve(self, views, Xs):
         solved.append((self.device, type(Xs[0]).__module__))

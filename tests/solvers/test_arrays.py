@@ -114,7 +114,7 @@ def test_graphs_agree_with_ties_and_duplicates(library):
 
 
 @LIBRARIES
-@pytest.mark.parametrize("step", [prox.soft, prox.columns, prox.singular])
+@pytest.mark.parametrize("step", [prox.soft, prox.columns, prox.SingularThreshold()])
 def test_closed_forms_agree(library, step):
     A = np.random.default_rng(0).normal(size=(30, 20))
     assert_allclose(to_numpy(step(library(A), 0.7)), step(A, 0.7), rtol=0, atol=1e-12)

@@ -4,10 +4,16 @@ from numpy.testing import assert_allclose
 
 from polyspan.solvers import prox
 
+
+def singular(A, t):
+    """One threshold without a memory."""
+    return prox.SingularThreshold()(A, t)
+
+
 PENALTIES = {
     "soft": (prox.soft, lambda B: np.abs(B).sum()),
     "columns": (prox.columns, lambda B: np.linalg.norm(B, axis=0).sum()),
-    "singular": (prox.singular, lambda B: np.linalg.norm(B, "nuc")),
+    "singular": (singular, lambda B: np.linalg.norm(B, "nuc")),
 }
 
 
@@ -106,7 +112,7 @@ def test_float32_is_thresholded_as_exactly_as_float32_can_be():
     rng = np.random.default_rng(0)
     A = (rng.normal(size=(80, 5)) @ rng.normal(size=(5, 80)) / 80).astype(np.float32)
     A += np.float32(1e-4) * rng.normal(size=A.shape).astype(np.float32)
-    found = prox.singular(A, 1e-3)
+    found = singular(A, 1e-3)
     assert found.dtype == np.float32
     # Squared in float32, singular values below 1e-4 would be noise.
     assert_allclose(found, plain_singular(A.astype(float), 1e-3), rtol=0, atol=1e-6)

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from polyspan.clustering.spectral import spectral_eigenvectors, unit_rows
 from polyspan.inputs.missing import missing_rows
-from polyspan.solvers.arrays import Array, gram
+from polyspan.solvers.arrays import Array, gram, inverse_root
 from polyspan.solvers.eigen import eigh
 
 RIDGE = 0.1  # weight of the low-rank term, in mean squared lengths of the fitted samples
@@ -105,8 +105,7 @@ def extend_labels(
         np.put_along_axis(A, rest, 0.0, axis=0)
     found = np.unique(labels)  # duplicated samples may leave clusters empty
     w, Y, degrees = spectral_eigenvectors(W, n_clusters)
-    root = 1 / np.sqrt(np.where(degrees > 0, degrees, 1))
-    new = unit_rows((A * root[:, None]).T @ (Y / np.where(w != 0, w, 1)))
+    new = unit_rows((A * inverse_root(degrees)[:, None]).T @ (Y / np.where(w != 0, w, 1)))
     fitted = unit_rows(Y)
     centres = np.array([fitted[labels == label].mean(axis=0) for label in found])
     distances = (centres**2).sum(axis=1) - 2 * new @ centres.T  # less |new|^2, the same for all

@@ -15,7 +15,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from polyspan.solvers.arrays import Array, to_numpy
+from polyspan.solvers.arrays import Array, inverse_root, to_numpy
 from polyspan.solvers.eigen import eigh
 
 EXACT_BELOW = 3000  # samples up to which a dense eigensolver is used
@@ -50,7 +50,7 @@ def spectral_eigenvectors(W: Array, n_clusters: int) -> tuple[np.ndarray, np.nda
     """
     if sp.issparse(W) or is_numpy_array(W):
         degrees = np.asarray(W.sum(axis=1)).ravel()
-        root = 1 / np.sqrt(np.where(degrees > 0, degrees, 1))
+        root = inverse_root(degrees)
         if sp.issparse(W):
             N = sp.diags_array(root) @ W @ sp.diags_array(root)
         else:
@@ -59,7 +59,7 @@ def spectral_eigenvectors(W: Array, n_clusters: int) -> tuple[np.ndarray, np.nda
     else:  # on another device: its own dense solver
         xp = array_namespace(W)
         degrees = xp.sum(W, axis=1)
-        root = 1 / xp.sqrt(xp.where(degrees > 0, degrees, xp.ones_like(degrees)))
+        root = inverse_root(degrees)
         w, Y = xp.linalg.eigh(root[:, None] * W * root[None, :])
         w, Y = to_numpy(w[-n_clusters:]), to_numpy(Y[:, -n_clusters:])
         degrees = to_numpy(degrees)

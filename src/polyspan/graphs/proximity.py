@@ -12,6 +12,7 @@ from polyspan.solvers.arrays import (
     diagonal,
     diagonal_mask,
     gram,
+    inverse_root,
     kth_smallest,
     order_statistics,
     to_numpy,
@@ -187,9 +188,7 @@ def normalized(W: Array) -> Array:
     array([[0.  , 0.5 ],
            [0.5 , 0.75]])
     """
-    xp = array_namespace(W)
-    degrees = xp.sum(W, axis=1)
-    root = 1 / xp.sqrt(xp.where(degrees > 0, degrees, xp.ones_like(degrees)))
+    root = inverse_root(array_namespace(W).sum(W, axis=1))
     return root[:, None] * W * root[None, :]
 
 

@@ -23,7 +23,7 @@ from polyspan.base import About, EmbeddingClusterer, Iterative
 from polyspan.graphs import proximity
 from polyspan.inputs.params import Neighbors, param
 from polyspan.inputs.views import Views
-from polyspan.solvers.arrays import Array
+from polyspan.solvers.arrays import Array, inverse_root
 from polyspan.solvers.eigen import lowest_eigenpairs
 from polyspan.solvers.loop import Run, Solution
 
@@ -116,7 +116,10 @@ def solve_amgl(
     (True, True)
     """
     run = Run("AMGL", 100, 1e-8) if run is None else run
-    Ls = [_normalized_laplacian(W) for W in Ws]
+    roots_of = [inverse_root(np.sum(W, axis=1)) for W in Ws]
+    Ls = [
+        r[:, None] * proximity.laplacian(W) * r[None, :] for r, W in zip(roots_of, Ws, strict=True)
+    ]
 
     def step(alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Best F for given weights, and the roots of its traces."""
@@ -132,9 +135,3 @@ def solve_amgl(
         F, roots = step(alpha)
         run.check(fall=1 - np.sum(roots) / before)
     return F, alpha
-
-
-def _normalized_laplacian(W: np.ndarray) -> np.ndarray:
-    """Return ``D^-1/2 (D - W) D^-1/2``."""
-    root = 1 / np.sqrt(np.sum(W, axis=1))
-    return root[:, None] * proximity.laplacian(W) * root[None, :]

@@ -34,7 +34,7 @@ from polyspan.inputs.params import flag, integer, param, positive, real
 from polyspan.inputs.scaling import numpy_views
 from polyspan.inputs.views import Views
 from polyspan.solvers import prox
-from polyspan.solvers.arrays import Array, column_lengths
+from polyspan.solvers.arrays import Array, column_lengths, inverse_root
 from polyspan.solvers.loop import Solution
 
 BLOCK = 1024  # samples solved together: their matrices stay in the cache
@@ -128,7 +128,7 @@ class LMVSC(EmbeddingClusterer):
             most, worst = max(most, turns), max(worst, distance)
         Z /= len(Xs) ** 0.5
         links = np.sum(Z, axis=0, dtype=np.float64)
-        B = Z / np.sqrt(np.where(links > 0, links, 1)).astype(Z.dtype) if self.normalize else Z
+        B = Z * inverse_root(links).astype(Z.dtype) if self.normalize else Z
         learnt = {"representation_": Z.T, "anchors_": anchors}
         found = Solution(left_singular(B, self.n_clusters), most, extras=learnt, random_state=seed)
         if worst <= self.tol:

@@ -37,7 +37,7 @@ from polyspan.inputs.views import Views
 from polyspan.solvers import prox
 from polyspan.solvers.arrays import Array
 from polyspan.solvers.loop import Run, Solution
-from polyspan.solvers.reductions import stack_views
+from polyspan.solvers.reductions import stack_views, view_step
 
 
 class LTMSC(Penalised, OnDevice, RepresentationClusterer):
@@ -165,10 +165,7 @@ def solve_ltmsc(
         else:
             B = sum(G - W / mu for G, W in zip(Gs, Ws, strict=True)) / 3
         for v, k in enumerate(rows):
-            D[k, :] = R[k, :] - R[k, :] @ B[v, :, :]
-            H = (D[k, :] - E[k, :] + Y[k, :] / mu) / (p + s2[k, :])  # see `orthogonal_rows`
-            Z[v, :, :] = B[v, :, :] + R[k, :].T @ H
-            D[k, :] -= s2[k, :] * H  # X - X Z
+            Z[v, :, :], D[k, :] = view_step(R[k, :], s2[k, :], B[v, :, :], E[k, :], Y[k, :], mu, p)
             if as_released:
                 E = prox.columns(D + Y / mu, lam / mu)
                 Y[k, :] += mu * (D[k, :] - E[k, :])

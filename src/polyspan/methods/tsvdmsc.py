@@ -37,7 +37,7 @@ from polyspan.inputs.views import Views
 from polyspan.solvers import prox
 from polyspan.solvers.arrays import Array, largest_row_sum
 from polyspan.solvers.loop import Run, Solution
-from polyspan.solvers.reductions import largest_sum, stack_views
+from polyspan.solvers.reductions import largest_sum, stack_views, view_step
 
 
 class TSVDMSC(Penalised, OnDevice, RepresentationClusterer):
@@ -167,10 +167,7 @@ def solve_tsvdmsc(
     for _ in run:
         for v, k in enumerate(rows):
             B = G[v, :, :] - W[v, :, :] / mu
-            D[k, :] = R[k, :] - R[k, :] @ B
-            H = (D[k, :] - E[k, :] + Y[k, :] / mu) / (1 + s2[k, :])  # see `orthogonal_rows`
-            Z[v, :, :] = B + R[k, :].T @ H
-            D[k, :] -= s2[k, :] * H  # X - X Z
+            Z[v, :, :], D[k, :] = view_step(R[k, :], s2[k, :], B, E[k, :], Y[k, :], mu)
             if as_released:
                 E = prox.columns(D + Y / mu, lam / mu)
                 Y[k, :] += mu * (D[k, :] - E[k, :])

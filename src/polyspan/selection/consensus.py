@@ -7,6 +7,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from polyspan.clustering.spectral import cluster_rows, spectral_clustering
+from polyspan.solvers.arrays import inverse_root
 
 LEFT_OUT = 0.25  # of the settings; benchmarks/consensus_rules.py compares other shares
 
@@ -132,7 +133,7 @@ def consensus(
         merged = spectral_clustering((B @ B.T).toarray(), n_clusters, random_state=random_state)
     else:  # the same eigenvectors from the smaller matrix, and nothing n x n for many samples
         degrees = B @ (B.T @ np.ones(n))
-        N = sp.csr_array(sp.diags_array(1 / np.sqrt(degrees)) @ B)
+        N = sp.csr_array(sp.diags_array(inverse_root(degrees)) @ B)
         top = [max(d - n_clusters, 0), d - 1]
         w, V = scipy.linalg.eigh((N.T @ N).toarray(), subset_by_index=top)
         sure = w > d * np.finfo(float).eps

@@ -84,6 +84,18 @@ def kth_smallest(D: Array, k: int) -> Array:
     return array_namespace(D).sort(D, axis=1)[:, k - 1 : k]
 
 
+def inverse_root(degrees: Array) -> Array:
+    """``D^-1/2`` of the degrees of a graph; samples without weights get 1, and keep none.
+
+    Examples
+    --------
+    >>> inverse_root(np.array([4.0, 0.0]))
+    array([0.5, 1. ])
+    """
+    xp = array_namespace(degrees)
+    return 1 / xp.sqrt(xp.where(degrees > 0, degrees, xp.ones_like(degrees)))
+
+
 def column_lengths(A: Array) -> Array:
     """Euclidean length of every column."""
     if is_numpy_array(A):

@@ -76,26 +76,11 @@ def simplex(A: Array) -> Array:
     return xp.clip(A - xp.max(levels, axis=1, keepdims=True), min=0.0)
 
 
-def singular(A: Array, t: float) -> Array:
+class SingularThreshold:
     """Lower every singular value by t, at most to zero: the prox of the nuclear norm.
 
-    A loop that calls this with slowly changing A should keep a `SingularThreshold` instead.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> singular(np.diag([3.0, 1.0, 2.0]), 1.5).round(12)
-    array([[1.5, 0. , 0. ],
-           [0. , 0. , 0. ],
-           [0. , 0. , 0.5]])
-    """
-    return SingularThreshold()(A, t)
-
-
-class SingularThreshold:
-    """`singular` with a memory: each call starts from the singular vectors of the last one.
-
-    The answer comes from eigenvectors of ``C = A^T A`` with eigenvalues above ``t^2``:
+    It has a memory: each call starts from the singular vectors of the last one. The answer comes
+    from eigenvectors of ``C = A^T A`` with eigenvalues above ``t^2``:
     ``Q = A V diag(1 - t / s) V^T``. Three ways, cheapest first:
 
     1. ``|A|_F <= t`` or ``|C|_F <= t^2`` prove Q = 0;

@@ -204,3 +204,13 @@ def project(chunk: Any, frame: Frame) -> np.ndarray:
             rest = np.linalg.norm(X - C @ P.T, axis=1)
         parts += [C, rest[:, None].astype(C.dtype)]
     return np.hstack(parts)
+
+
+def rotated(Z: np.ndarray, U: np.ndarray) -> np.ndarray:
+    """Return Z, samples in rows, from the coordinates of the solver to the anchors."""
+    return Z @ U.T.astype(Z.dtype)
+
+
+def alone(Y: np.ndarray) -> list[np.ndarray]:
+    """Return coordinates as a chunk of one view."""
+    return [Y]

@@ -34,37 +34,29 @@ from polyspan.chunked.workers import Cluster, Threads, active_client, bounds
 from polyspan.clustering.spectral import quiet_kmeans
 from polyspan.graphs.neighbors import EXACT_BELOW
 from polyspan.inputs.content import check_content, joined
-from polyspan.inputs.memory import available_memory
 from polyspan.inputs.params import Neighbors, check_params, integer, one_of, param, positive, real
-from polyspan.inputs.scaling import check_dense, check_products
 from polyspan.inputs.views import Views
 from polyspan.methods.anchor_grmsc.anchors import (
     Bipartite,
     Frame,
+    alone,
     bipartite_graph,
     choose_anchors,
     embed,
     make_frame,
     nearest_center,
     project,
+    rotated,
 )
+from polyspan.methods.anchor_grmsc.checks import check_room, in_numpy, kind_of_anchors
 from polyspan.methods.anchor_grmsc.laplacian import sample_laplacian, unreliable
 from polyspan.methods.anchor_grmsc.solver import gram, represent, solve_anchors, unsolved
-from polyspan.solvers.arrays import Array, to_numpy
+from polyspan.solvers.arrays import Array
 from polyspan.solvers.cache import shared
 from polyspan.solvers.eigen import eigh
 from polyspan.solvers.loop import Solution
 
 SAMPLE = 20_000  # samples from which anchors and centres are learnt, at least
-
-
-def _kind_of_anchors(value: Any) -> str | None:
-    words = "'kmeans' or 'sample' or a 1-D array of different sample numbers"
-    if isinstance(value, str):
-        return None if value in ("kmeans", "sample") else words
-    found = np.asarray(value)
-    usable = found.ndim == 1 and found.dtype.kind in "iu" and 0 < len(found) == len(set(found))
-    return None if usable and found.min() >= 0 else words
 
 
 class AnchorGRMSC(Penalised):
@@ -176,7 +168,7 @@ class AnchorGRMSC(Penalised):
     )
 
     n_anchors: int | None = param(integer(1, none="min(n, max(100, 5 n_clusters))"), default=None)
-    anchors: Any = param(_kind_of_anchors, default="kmeans")
+    anchors: Any = param(kind_of_anchors, default="kmeans")
     n_neighbors: int | None = param(Neighbors(10), default=None)
     lam1: float = param(positive, default=0.1)
     lam2: float = param(real(0), default=1.0)
@@ -205,8 +197,9 @@ class AnchorGRMSC(Penalised):
         -------
         Views
         """
-        views = self._open(X) if is_large(X) else _in_numpy(super().check(X), self.scale)
-        self._check_room(views, self._count_anchors(views.n_samples))
+        views = self._open(X) if is_large(X) else in_numpy(super().check(X), self.scale)
+        n, size = views.n_samples, self._numbers(views).itemsize
+        check_room(views, self._count_anchors(n), self._neighbors(n), size)
         return views
 
     def scaled(self, views: Views) -> list[Array]:
@@ -225,7 +218,7 @@ class AnchorGRMSC(Penalised):
             Ys = workers.map(embed, Zs, graph=graph)
             n, most = views.n_samples, max(SAMPLE, 100 * self.n_clusters)
             chosen = np.sort(rng.choice(n, min(n, most), replace=False))
-            (Y,) = take_samples(workers, workers.map(_alone, Ys), spans, chosen)
+            (Y,) = take_samples(workers, workers.map(alone, Ys), spans, chosen)
             with quiet_kmeans():
                 kmeans = KMeans(self.n_clusters, n_init=self.n_init, random_state=rng).fit(Y)
             centers = kmeans.cluster_centers_
@@ -303,7 +296,7 @@ class AnchorGRMSC(Penalised):
         )
         told = (*found.complaints, *unreliable(recall), *unsolved(products))
         found = found._replace(complaints=told, random_state=rng.get_state())
-        return Represented(workers.map(_rotated, Zs, U=frame.U), spans, found)
+        return Represented(workers.map(rotated, Zs, U=frame.U), spans, found)
 
     def predict(self, X: Any) -> np.ndarray:
         """Assign new samples to the clusters, without a new fit (see the notes of the class).
@@ -386,30 +379,6 @@ class AnchorGRMSC(Penalised):
         single = all(getattr(view, "dtype", np.float64) == np.float32 for view in views.arrays)
         return np.dtype("f4" if single or views.n_samples > EXACT_BELOW else "f8")
 
-    def _check_room(self, views: Views, m: int) -> None:
-        """Refuse what does not fit in memory, before any work."""
-        n, size, k = (
-            views.n_samples,
-            self._numbers(views).itemsize,
-            self._neighbors(views.n_samples),
-        )
-        reduced = sum(min(m, int(view.shape[1])) + 1 for view in views.arrays)
-        # The state, four m x n matrices of the systems that are solved, and half of the two-hop
-        # entries (mutual neighbours are fewer than k) of every view, each with its column number.
-        need = n * (size * (2 * reduced + 8 * m) + len(views.arrays) * k * k / 2 * (size + 4))
-        client = active_client(views.arrays)
-        free, where = available_memory(), "free"
-        if client is not None:
-            found = client.scheduler_info(n_workers=-1)["workers"].values()
-            limits = [worker["memory_limit"] for worker in found]
-            free, where = sum(limits) if all(limits) else None, "on the cluster"
-        if free is not None and need > free:
-            raise MemoryError(
-                f"AnchorGRMSC on {n} samples with {m} anchors needs about {need / 2**30:.0f} GiB, "
-                f"but {free / 2**30:.0f} GiB are {where}: lower n_anchors or n_neighbors, use "
-                'dtype="float32", or give dask arrays and a larger cluster.'
-            )
-
     def footprint(self, views: Views) -> tuple[float, float]:
         """Count nothing: the need is known better, and checked, where the anchors are counted."""
         return 0.0, 0.0
@@ -428,22 +397,3 @@ def represent_problem(what: tuple[tuple[str, Any], ...], arrays: Sequence[Array]
     model = AnchorGRMSC(**dict(what), n_clusters=1)
     with Threads(model.n_jobs) as workers:
         return model.represent(workers, Views(list(arrays), [str(k) for k in range(len(arrays))]))
-
-
-def _in_numpy(views: Views, scale: str | None) -> Views:
-    """Return checked views in memory as NumPy or sparse arrays."""
-    if scale is None:
-        check_products(views)
-    if scale == "standard+unit":
-        for view, name in zip(*views, strict=True):
-            if sp.issparse(view):
-                check_dense(view, name)
-    return Views([x if sp.issparse(x) else to_numpy(x) for x in views.arrays], views.names)
-
-
-def _alone(Y: np.ndarray) -> list[np.ndarray]:
-    return [Y]
-
-
-def _rotated(Z: np.ndarray, U: np.ndarray) -> np.ndarray:
-    return Z @ U.T.astype(Z.dtype)

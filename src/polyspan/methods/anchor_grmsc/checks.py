@@ -1,0 +1,54 @@
+"""What AnchorGRMSC refuses before any work: wrong anchors, too little memory."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from polyspan.chunked.workers import active_client
+from polyspan.inputs.memory import available_memory
+from polyspan.inputs.scaling import check_dense, check_products
+from polyspan.inputs.views import Views
+from polyspan.solvers.arrays import to_numpy
+
+
+def kind_of_anchors(value: Any) -> str | None:
+    """Check that a value says how anchors are chosen, or which samples they are."""
+    words = "'kmeans' or 'sample' or a 1-D array of different sample numbers"
+    if isinstance(value, str):
+        return None if value in ("kmeans", "sample") else words
+    found = np.asarray(value)
+    usable = found.ndim == 1 and found.dtype.kind in "iu" and 0 < len(found) == len(set(found))
+    return None if usable and found.min() >= 0 else words
+
+
+def check_room(views: Views, m: int, k: int, size: int) -> None:
+    """Refuse what does not fit in memory: m anchors, k neighbours, numbers of ``size`` bytes."""
+    n = views.n_samples
+    reduced = sum(min(m, int(view.shape[1])) + 1 for view in views.arrays)
+    # The state, four m x n matrices of the systems that are solved, and half of the two-hop
+    # entries (mutual neighbours are fewer than k) of every view, each with its column number.
+    need = n * (size * (2 * reduced + 8 * m) + len(views.arrays) * k * k / 2 * (size + 4))
+    client = active_client(views.arrays)
+    free, where = available_memory(), "free"
+    if client is not None:
+        found = client.scheduler_info(n_workers=-1)["workers"].values()
+        limits = [worker["memory_limit"] for worker in found]
+        free, where = sum(limits) if all(limits) else None, "on the cluster"
+    if free is not None and need > free:
+        raise MemoryError(
+            f"AnchorGRMSC on {n} samples with {m} anchors needs about {need / 2**30:.0f} GiB, "
+            f"but {free / 2**30:.0f} GiB are {where}: lower n_anchors or n_neighbors, use "
+            'dtype="float32", or give dask arrays and a larger cluster.'
+        )
+
+
+def in_numpy(views: Views, scale: str | None) -> Views:
+    """Return checked views in memory as NumPy or sparse arrays."""
+    if scale is None:
+        check_products(views)
+    if scale == "standard+unit":
+        for view, name in zip(*views, strict=True):
+            if sp.issparse(view):
+                check_dense(view, name)
+    return Views([x if sp.issparse(x) else to_numpy(x) for x in views.arrays], views.names)
