@@ -193,7 +193,8 @@ MUTANTS = [
     M("anchor-alpha", "AnchorGRMSC._represent", "min(1, 2000 / n)", "min(1, n / 2000)",
       "test_anchorgrmsc", select="alpha"),
     # --- chunks ---
-    M("chunks-last", "bounds", "min(start + size, n)", "start + size", "test_chunks"),
+    M("chunks-last", "bounds", "min(start + size, n)", "start + size",
+      "test_anchorgrmsc", select=LITERAL),
     M("chunks-spread", "standardize", "gap**2 * count * part.length / total",
       "gap**2 * part.length", "test_chunks"),
     M("chunks-unit-first", "scaled", "part if scale is None else _unit(part)", "part",

@@ -105,13 +105,16 @@ def test_reaches_the_optimum_that_cvxpy_finds():
     assert objective(Z, Xs, L, 0.7) == pytest.approx(best, rel=1e-4)
 
 
+@pytest.mark.parametrize("weights", [None, [0.5, 2.0, 1.0]])
 @pytest.mark.parametrize(("lam1", "lam2"), [(0.1, 1.0), (100.0, 1000.0)])
-def test_equals_the_literal_algorithm(lam1, lam2):
+def test_equals_the_literal_algorithm(lam1, lam2, weights):
     gaps = remove(planted(noise=0.3)[0], 0.3)
     Xs, present = split_missing(scale_views(check_views(gaps, estimator=GRMSC()), "unit"))
-    L = incomplete_laplacian(scale_views(check_views(gaps, estimator=GRMSC()), "unit"), 8)
-    model = GRMSC(3, n_neighbors=8, lam1=lam1, lam2=lam2, max_iter=200).fit(gaps)
-    lams = [lam1 * there for there in present]
+    unit = scale_views(check_views(gaps, estimator=GRMSC()), "unit")
+    L = incomplete_laplacian(unit, 8, weights=weights)
+    model = GRMSC(3, n_neighbors=8, lam1=lam1, lam2=lam2, max_iter=200, view_weights=weights)
+    model.fit(gaps)
+    lams = [w * lam1 * there for w, there in zip(weights or [1] * 3, present, strict=True)]
     Z, turns = literal.algorithm_1(
         [X.T for X in Xs], L, lams, lam2, "samples", max_iter=200, symmetric=True
     )
