@@ -257,9 +257,9 @@ MUTANTS = [
       "test_sharing", select="least_recently"),
     # --- without labels ---
     M("consensus-quarter", "rank_settings", "agreement >= np.quantile", "agreement > np.quantile",
-      "test_selection", select="outvote or share or certainty"),
+      "test_selection", select="agree or outvote or planted_clusters"),
     M("consensus-itself", "rank_settings", " & ~np.eye(m, dtype=bool)", "", "test_selection",
-      select="outvote"),
+      select="agree or outvote or rows"),
     M("nmi-half", "consensus:pairwise_nmi", "2 * (total - both)", "(total - both)",
       "test_selection", select="nmi"),
     M("certainty-itself", "consensus:_certainty", "(sums[rows, own] - 1)", "sums[rows, own]",

@@ -99,6 +99,12 @@ def test_parameters_seed_and_out(folder):
     assert "labels.csv" not in names(folder)
 
 
+def test_words_of_settings():
+    asked = ["a=none", "b=None", "c=TRUE", "d=false", "e=1e2", "f=[1, 2]", "g=sparse", "h='none'"]
+    wanted = [None, None, True, False, 100.0, [1, 2], "sparse", "none"]
+    assert fitting.parse_settings(asked) == dict(zip("abcdefgh", wanted, strict=True))
+
+
 def test_settings_say_everything():
     frame(DATA.views[1]).iloc[SHUFFLED[:55]].to_csv("protein.csv", index=False)
     assert main(["fit", *FILES, *GRMSC3, "--missing", "drop", "--set", "lam1=10"]) == 0

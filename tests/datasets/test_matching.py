@@ -666,6 +666,14 @@ def test_tables_of_r():
     assert load_views(["x.tsv"], drop=["x1"]).ids == ["fox", "bee"]
 
 
+def test_row_numbers_of_r_count_from_one():
+    for name, values in (("a.csv", A), ("b.csv", B)):
+        frame(values, ids=None).set_axis(range(1, 7)).to_csv(name)
+    data = load_views(["a.csv", "b.csv"])
+    assert_matched(data, "order")
+    assert data.ids is None
+
+
 # --- Paths. ---
 
 
