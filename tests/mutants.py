@@ -24,7 +24,7 @@ from mutants_list import MUTANTS
 
 ROOT = Path(__file__).resolve().parent.parent
 LIMIT = 300  # seconds for one mutant; a change that makes a loop endless is noticed, too
-OUTCOMES = {0: "survived", 1: "killed"}  # by the exit status of pytest
+OUTCOMES = {0: "survived", 1: "killed", None: "killed"}  # by the exit status of pytest
 
 
 class NotApplicable(Exception):
@@ -111,10 +111,9 @@ def make_copy(folder):
     return folder
 
 
-def run_tests(folder, files, select):
-    """Run pytest in a copy; return what came of it, "killed" also when it ran out of time."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *files]
-    command += ["-k", select] if select else []
+def run_tests(folder, arguments, limit=LIMIT):
+    """Run pytest in a copy; return its exit status, None out of time, and the tests that failed."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
     changed = {"PYTHONPATH": str(folder / "src"), "OPENBLAS_NUM_THREADS": "1"}
     # A compiled module is recognised by its time in seconds: two mutants may share one.
     env = os.environ | changed | {"PYTHONDONTWRITEBYTECODE": "1"}
@@ -123,52 +122,61 @@ def run_tests(folder, files, select):
             command, cwd=folder, env=env, stdout=out, stderr=out, start_new_session=True
         )
         try:
-            status = process.wait(LIMIT)
+            status = process.wait(limit)
         except BaseException as error:
             os.killpg(process.pid, signal.SIGKILL)  # what the tests had started, too
             process.wait()
-            if isinstance(error, subprocess.TimeoutExpired):
-                return "killed", f"out of time after {LIMIT} s"
-            raise
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+            status = None
         out.seek(0)
-        lines = [line.strip() for line in out if line.startswith(("FAILED", "ERROR"))]
-    told = lines[0].split(" - ")[0].removeprefix("FAILED ") if lines else ""
-    return OUTCOMES.get(status, f"error, pytest ended with {status}"), told
+        lines = [line.strip() for line in out if line.startswith(("FAILED ", "ERROR tests"))]
+    return status, [line.split(" ", 1)[1].split(" - ")[0] for line in lines]
 
 
-def run_mutant(mutant, copies, plain=False):
-    """Plant a mutant in a free copy (or, when plain, none) and run its tests there."""
+def run_mutant(mutant, copies):
+    """Plant a mutant in a free copy and run its tests there."""
     folder = copies.get()
     started = time.perf_counter()
     try:
         files = [str(path.relative_to(ROOT)) for path in files_of(mutant, ROOT / "tests")]
         path, text = apply(mutant, ROOT / "src/polyspan")
         place = folder / path.relative_to(ROOT)
-        if not plain:
-            place.write_text(text, "utf-8")
+        place.write_text(text, "utf-8")
         try:
-            outcome, told = run_tests(folder, files, mutant.select)
+            select = ["-k", mutant.select] if mutant.select else []
+            status, failed = run_tests(folder, ["-x", *files, *select])
         finally:
             shutil.copyfile(path, place)
     finally:
         copies.put(folder)
+    told = failed[0] if failed else ""
+    if status is None:
+        told = f"out of time after {LIMIT} s"
+    outcome = OUTCOMES.get(status, f"error, pytest ended with {status}")
     return outcome, told, time.perf_counter() - started
 
 
-def run_all(mutants, jobs, plain=False):
-    """Yield every mutant with its outcome, as they end."""
+def run_all(mutants, jobs):
+    """Yield every mutant with its outcome, as they end; at last None and what fails without."""
     with tempfile.TemporaryDirectory(prefix="mutants-") as top:
         copies = queue.SimpleQueue()
         for number in range(jobs):
             copies.put(make_copy(Path(top) / str(number)))
+        noticed = set()
         with ThreadPoolExecutor(jobs) as pool:
-            calls = {pool.submit(run_mutant, one, copies, plain): one for one in mutants}
+            calls = {pool.submit(run_mutant, one, copies): one for one in mutants}
             try:
                 for call in as_completed(calls):
                     yield calls[call], *call.result()
+                    noticed.add(call.result()[1])
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
+        # A test that fails without the mutant as well has noticed nothing.
+        names = sorted(name for name in noticed if "::" in name)
+        status, failed = run_tests(copies.get(), names, 4 * LIMIT) if names else (0, [])
+        yield None, status, failed, 0.0
 
 
 def store(path, results):
@@ -198,19 +206,6 @@ def check(mutants):
     return bad
 
 
-def without_mutants(mutants, jobs):
-    """Run each set of tests once on the code as it is; return how many sets do not pass."""
-    sets = {(tuple(one.tests), one.select): one for one in mutants}
-    bad = 0
-    for mutant, outcome, told, seconds in run_all(sets.values(), jobs, plain=True):
-        passed = outcome == "survived"
-        bad += not passed
-        what = f"{' '.join(mutant.tests)} {mutant.select}".strip()
-        print(f"{'passed' if passed else outcome:9} {seconds:4.0f} s  {what}  {told}", flush=True)
-    print(f"{len(sets) - bad} of {len(sets)} sets of tests pass without mutants")
-    return bad
-
-
 def main():
     """Check, list or run."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -218,7 +213,6 @@ def main():
     parser.add_argument("--only", default="", help="mutants whose id or function contains this")
     parser.add_argument("--check", action="store_true", help="only whether all mutants apply")
     parser.add_argument("--list", action="store_true", help="only show them")
-    parser.add_argument("--plain", action="store_true", help="run the tests without mutants")
     parser.add_argument("--store", help="write the outcomes to this JSON file")
     args = parser.parse_args()
     mutants = [one for one in MUTANTS if args.only in one.id or args.only in one.where]
@@ -231,10 +225,13 @@ def main():
     if args.check:
         print(f"{len(mutants) - bad} of {len(mutants)} mutants apply")
         return 0
-    if args.plain:
-        return int(without_mutants(mutants, args.jobs) > 0)
-    results = {}
+    results, wrong = {}, 0
     for mutant, outcome, told, seconds in run_all(mutants, args.jobs):
+        if mutant is None:
+            wrong = outcome
+            for name in told:
+                print(f"fails without a mutant, too: {name}")
+            continue
         results[mutant] = outcome, seconds
         print(f"{outcome:9} {seconds:4.0f} s  {mutant.id}  {told}", flush=True)
         if args.store:
@@ -242,7 +239,7 @@ def main():
     survived = [one for one, (outcome, _) in results.items() if outcome != "killed"]
     names = ", ".join(one.id for one in survived) or "none"
     print(f"{len(results) - len(survived)} of {len(results)} killed; survived: {names}")
-    return int(any(not one.survives for one in survived))
+    return int(wrong != 0 or any(not one.survives for one in survived))
 
 
 if __name__ == "__main__":
