@@ -229,8 +229,8 @@ def main():
     for mutant, outcome, told, seconds in run_all(mutants, args.jobs):
         if mutant is None:
             wrong = outcome
-            for name in told:
-                print(f"fails without a mutant, too: {name}")
+            if wrong != 0:
+                print(f"without a mutant pytest ends with {wrong}; failed: {', '.join(told)}")
             continue
         results[mutant] = outcome, seconds
         print(f"{outcome:9} {seconds:4.0f} s  {mutant.id}  {told}", flush=True)
