@@ -7,6 +7,7 @@ import pytest
 from fit_tables import DATA, FILES, GRMSC3, IDS, SHUFFLED, frame, names, read_labels
 
 from polyspan.cli.main import main
+from polyspan.cli.request import parse_settings
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -120,3 +121,9 @@ def test_wrong_devices(no_work, capsys, folder, arguments, words):
     assert main(["fit", *FILES, *arguments]) == 2
     assert words in capsys.readouterr().err
     assert names(folder) == ["protein.csv", "rna.csv"]
+
+
+def test_words_of_settings():
+    asked = ["a=none", "b=None", "c=TRUE", "d=false", "e=1e2", "f=[1, 2]", "g=sparse", "h='none'"]
+    wanted = [None, None, True, False, 100.0, [1, 2], "sparse", "none"]
+    assert parse_settings(asked) == dict(zip("abcdefgh", wanted, strict=True))

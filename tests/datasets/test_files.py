@@ -49,6 +49,12 @@ def test_cell_of_views(tmp_path, name, label):
     assert data.view_names == [f"{name}1", f"{name}2", f"{name}3"]
 
 
+def test_cells_in_rows_and_columns_are_counted_as_matlab_counts(tmp_path):
+    cells = cell(A, B, S, A).reshape(2, 2)  # X{2} is the second of the first column
+    scipy.io.savemat(tmp_path / "a.mat", {"X": cells, "y": y})
+    assert_views(load_file(tmp_path / "a.mat"), A, S, B, A)
+
+
 def test_labels_repeated_once_per_view(tmp_path):
     scipy.io.savemat(tmp_path / "a.mat", {"truelabel": cell(y.T, y.T), "data": cell(A.T, B.T)})
     data = load_file(tmp_path / "a.mat")

@@ -1,7 +1,7 @@
 """Tables: whether the first row holds names."""
 
 import pytest
-from two_tables import write
+from two_tables import A, B, assert_matched, frame, write
 
 from polyspan.datasets import load_file, load_views
 
@@ -53,3 +53,11 @@ def test_tables_of_r():
     with pytest.raises(ValueError, match="sample bee column 'x1'"):
         load_views(["x.tsv"])
     assert load_views(["x.tsv"], drop=["x1"]).ids == ["fox", "bee"]
+
+
+def test_row_numbers_of_r_count_from_one():
+    for name, values in (("a.csv", A), ("b.csv", B)):
+        frame(values, ids=None).set_axis(range(1, 7)).to_csv(name)
+    data = load_views(["a.csv", "b.csv"])
+    assert_matched(data, "order")
+    assert data.ids is None

@@ -122,16 +122,16 @@ def test_float32_stays_float32():
 
 
 def test_groups_are_the_small_components_of_the_consistent_graph(monkeypatch):
-    monkeypatch.setattr(sparse_laplacian, "GROUP", 8)
+    monkeypatch.setattr(sparse_laplacian, "GROUP", 7)
     views = some_views()
     L = make(views, 7, 0.01, step=37)
     inside = np.prod([dense_graph(X, 7).Lambda.toarray() > 0 for X in views], axis=0)
     _, component = sp.csgraph.connected_components(sp.csr_array(inside), directed=False)
     sizes = np.bincount(component)
-    assert sizes.max() > 8
-    assert len(set(sizes[(sizes > 1) & (sizes <= 8)])) > 1
+    assert sizes.max() > 7
+    assert {2, 7} < set(sizes)  # one is just small enough
     members, V, w = L.groups
-    small = (sizes[component] > 1) & (sizes[component] <= 8)
+    small = (sizes[component] > 1) & (sizes[component] <= 7)
     assert set(members) == set(np.flatnonzero(small))
     # D - S between members of the same group, nothing between groups
     dense = product(L, np.eye(90)) + L.U @ L.U.T

@@ -106,15 +106,17 @@ def test_reaches_the_optimum_that_cvxpy_finds():
     assert objective(Z, Xs, L, 0.7) == pytest.approx(best, rel=1e-4)
 
 
+@pytest.mark.parametrize("weights", [None, [0.5, 2.0, 1.0]])
 @pytest.mark.parametrize(("lam1", "lam2"), [(0.1, 1.0), (100.0, 1000.0)])
-def test_equals_the_literal_algorithm(lam1, lam2):
+def test_equals_the_literal_algorithm(lam1, lam2, weights):
     gaps = remove(planted(noise=0.3)[0], 0.3)
-    scaled = scale_views(check_views(gaps, missing=True), "unit")
-    L = incomplete_laplacian(scaled, 8)
-    model = GRMSC(3, n_neighbors=8, lam1=lam1, lam2=lam2, max_iter=200).fit(gaps)
-    lams = [lam1 * ~missing_rows(X) for X in scaled]
+    unit = scale_views(check_views(gaps, missing=True), "unit")
+    L = incomplete_laplacian(unit, 8, weights=weights)
+    model = GRMSC(3, n_neighbors=8, lam1=lam1, lam2=lam2, max_iter=200, view_weights=weights)
+    model.fit(gaps)
+    lams = [w * lam1 * ~missing_rows(X) for w, X in zip(weights or [1] * 3, unit, strict=True)]
     Z, turns = literal.algorithm_1(
-        [filled(X).T for X in scaled], L, lams, lam2, "samples", max_iter=200, symmetric=True
+        [filled(X).T for X in unit], L, lams, lam2, "samples", max_iter=200, symmetric=True
     )
     assert model.n_iter_ == turns
     assert_allclose(model.representation_, Z, rtol=0, atol=1e-6)  # as without gaps

@@ -191,7 +191,7 @@ def test_a_group_of_all_samples_does_not_blow_up_float32():
 def test_anchors():
     views = planted().views
     unit = scale_views(check_views(views), "unit")
-    chosen = np.array([5, 100, 7, 300])
+    chosen = np.array([300, 5, 100, 7])
     taken = AnchorGRMSC(3, anchors=chosen).fit(views).anchors_
     for A, X in zip(taken, unit, strict=True):
         assert_array_equal(A, X[chosen])  # in the order given
@@ -201,6 +201,9 @@ def test_anchors():
     assert_array_equal(sampled[1], unit[1][rows])
     centres = AnchorGRMSC(3, n_anchors=10, random_state=0).fit(views).anchors_
     assert_allclose(np.linalg.norm(centres[0], axis=1), 1)
+    raw = AnchorGRMSC(3, n_anchors=10, scale=None, random_state=0).fit(views).anchors_
+    for A, X in zip(raw, views, strict=True):  # as long as the samples are in the mean
+        assert_allclose(np.linalg.norm(A, axis=1), np.linalg.norm(X, axis=1).mean())
 
 
 def test_cells_are_used_for_many_samples_and_recall_is_reported(monkeypatch):

@@ -46,6 +46,15 @@ def test_k_means_is_scikit_learns():
     assert adjusted_rand_score(truth, model.labels_) == 1
 
 
+def test_k_means_starts_as_often_as_asked():
+    X = np.random.default_rng(0).normal(size=(60, 5))  # no clusters: every start ends elsewhere
+    model = ConcatKMeans(8, n_init=1, scale=None, random_state=0).fit([X])
+    wanted = KMeans(8, n_init=1, random_state=0).fit(X)
+    np.testing.assert_array_equal(model.labels_, wanted.labels_)
+    more = ConcatKMeans(8, scale=None, random_state=0).fit([X])
+    assert adjusted_rand_score(more.labels_, wanted.labels_) < 1
+
+
 @pytest.mark.parametrize("k", [None, 5, 59])
 def test_spectral_is_scikit_learns(k):
     views, truth = blobs()

@@ -133,6 +133,24 @@ def test_the_graph_links_neighbours_of_either_side():
     assert np.array_equal(neighbor_graph(x, 1), wanted)
 
 
+@pytest.mark.parametrize("k", [1, 2, 5, 13])
+def test_the_graph_has_k_neighbours_of_every_sample(k):
+    X = problem()[0][0]
+    n = len(X)
+    near = np.zeros((n, n), dtype=bool)
+    for i in range(n):
+        order = np.argsort(np.linalg.norm(X - X[i], axis=1))
+        near[i, [j for j in order if j != i][:k]] = True
+    assert np.array_equal(neighbor_graph(X, k), near | near.T)
+
+
+def test_five_neighbours_are_the_default():
+    Xs = problem(20, (5, 7))[0]
+    model = DiMSC(3, scale=None).fit(Xs)
+    Zs = solve_dimsc(Xs, [laplacian(neighbor_graph(X, 5)) for X in Xs], lam_s=0.1, lam_v=1.0)
+    assert_allclose(model.representation_, np.mean(np.abs(Zs), axis=0), rtol=0, atol=1e-14)
+
+
 def test_the_representation_is_the_mean_of_absolute_values():
     Xs, Ls = problem(20, (5, 7))
     model = DiMSC(3, n_neighbors=3, scale=None).fit(Xs)

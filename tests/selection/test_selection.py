@@ -73,6 +73,20 @@ def test_best_estimator_is_the_row_that_agrees_best(planted):
     np.testing.assert_array_equal(again, found.best_estimator.labels_)
 
 
+def test_best_estimator_is_one_of_those_in_the_consensus(planted, monkeypatch):
+    def all_but_the_first(labels, groups):
+        weights = np.r_[0.0, np.full(len(labels) - 1, 1 / (len(labels) - 1))]
+        return np.ones(len(labels)), weights
+
+    monkeypatch.setattr("polyspan.selection.rank_settings", all_but_the_first)
+    found = select(planted.views, 3, grid=SMALL, random_state=0)
+    assert found.table[0]["nearness"] == max(row["nearness"] for row in found.table)
+    params = found.best_estimator.get_params()
+    chosen = found.table[1]  # as near as the first
+    assert type(found.best_estimator).__name__ == chosen["method"]
+    assert {k: params[k] for k in chosen["setting"]} == chosen["setting"]
+
+
 def test_same_seed_same_result(planted):
     views = [
         view + 0.5 * np.random.RandomState(1).normal(size=view.shape) for view in planted.views
@@ -199,6 +213,30 @@ def test_bad_settings_are_outvoted():
     merged, certainty = consensus(labels, weights, 3, random_state=0)
     assert clustering_scores(truth, merged)["nmi"] > 0.95
     assert certainty.mean() > 0.5
+
+
+def test_agreement_is_the_mean_over_groups_of_the_others():
+    labels = np.random.RandomState(0).randint(3, size=(5, 40))
+    groups = ["a", "a", "a", "b", "c"]
+    A = pairwise_nmi(labels)
+    wanted = [
+        np.mean([A[0, [1, 2]].mean(), A[0, 3], A[0, 4]]),
+        np.mean([A[1, [0, 2]].mean(), A[1, 3], A[1, 4]]),
+        np.mean([A[2, [0, 1]].mean(), A[2, 3], A[2, 4]]),
+        np.mean([A[3, :3].mean(), A[3, 4]]),  # alone in its group
+        np.mean([A[4, :3].mean(), A[4, 3]]),
+    ]
+    agreement, weights = rank_settings(labels, groups)
+    np.testing.assert_allclose(agreement, wanted, atol=1e-14)
+    # A quarter of five is one: the second worst, at the limit, stays.
+    np.testing.assert_allclose(weights, np.where(agreement == agreement.min(), 0, 0.25))
+
+
+def test_settings_that_all_agree_have_equal_weights():
+    labels = np.tile(np.repeat([0, 1], 10), (3, 1))
+    agreement, weights = rank_settings(labels, ["a", "a", "b"])
+    np.testing.assert_allclose(agreement, 1)
+    np.testing.assert_allclose(weights, 1 / 3)
 
 
 def test_a_large_group_does_not_outvote_the_others():
@@ -373,6 +411,12 @@ def test_default_grid_shrinks():
     full, large = len(default_grid(1500, 5)), len(default_grid(2000, 5))
     assert (full, large) == (42, 21)  # a consensus of three solves would be thin
     assert all(p["n_neighbors"] < 20 for p in default_grid(20, 2))
+
+
+@pytest.mark.parametrize(("n", "kept"), [(30, {10}), (89, {10}), (90, {10, 30})])
+def test_default_grid_keeps_as_many_entries_as_a_cluster_has(n, kept):
+    found = {p["n_kept"] for p in default_grid(n, 3) if p["affinity"] == "sparse"}
+    assert found == kept
 
 
 def test_published_data_without_labels(data_dir):

@@ -100,6 +100,14 @@ def test_order_statistics_of_many_ties(library):
 
 
 @LIBRARIES
+def test_order_statistics_right_behind_a_cut(library):
+    # The first cut is 65535.5: as many values are below it as below the one that is asked for.
+    values = np.random.default_rng(0).permutation(2.0**17 - 1 - np.arange(2**17))
+    ranks = [2**16 - 1, 2**16, 2**16 + 1]
+    assert order_statistics(library(values), ranks) == ranks
+
+
+@LIBRARIES
 def test_graphs_agree_with_ties_and_duplicates(library):
     X = np.repeat(np.random.default_rng(0).integers(0, 3, size=(20, 4)), 3, axis=0).astype(float)
     here, there = proximity.first_order(X, 5), proximity.first_order(library(X), 5)

@@ -87,6 +87,12 @@ def test_threshold_with_memory_equals_the_plain_one(n, decay):
     assert "full" in ways
 
 
+@pytest.mark.parametrize("t", [1e-4, 0.1, 10.0, 1e4])
+def test_singular_values_just_above_the_threshold_are_kept(t):
+    A = t * np.diag([2.0, 1.5, 0.5])
+    assert_allclose(singular(A, t), t * np.diag([1.0, 0.5, 0.0]), rtol=0, atol=1e-12 * t)
+
+
 def test_a_jump_is_not_missed():
     # A new, large direction appears that is orthogonal to all that was seen before.
     rng = np.random.default_rng(0)
