@@ -18,11 +18,13 @@ def results():
     return module
 
 
+@pytest.mark.slow
 def test_pages_follow_from_the_rows(results):
     for path, make in results.PAGES.items():
         assert path.read_text("utf-8") == getattr(results, make)(), f"{path.name}: make reproduce"
 
 
+@pytest.mark.slow
 def test_a_changed_row_changes_the_page(results, monkeypatch):
     plain, read = results.results_page(), results.rows_of
 

@@ -14,6 +14,8 @@ from polyspan import GRMSC, ConcatKMeans, ConcatSpectral
 from polyspan.datasets import load_digits_views
 from polyspan.report import write_report
 
+# One worker of pytest-xdist runs them all: the browser starts once.
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 DATE = datetime(2026, 1, 2, tzinfo=UTC)
 FLAGS = [
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
