@@ -12,11 +12,15 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
+SLOW_EXAMPLES = ["polyspan.selection.count.count_clusters"]
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Tests that ask for the published data are marked so."""
+    """Tests that ask for the published data are marked so, and slow examples in docstrings."""
     for item in items:
+        if item.name in SLOW_EXAMPLES:
+            item.add_marker("slow")
         if "data_dir" in getattr(item, "fixturenames", ()):
             item.add_marker("data")
 

@@ -14,10 +14,10 @@ def test_every_case_is_stored():
 
 
 def marked(title):
-    """A case with its marks: published data, many samples or many solutions."""
+    """A case with its marks; the quick ones are on planted data."""
     name = golden.cases()[title][1]
     marks = [pytest.mark.data] if name in golden.PUBLISHED else []
-    if name == "many" or title.startswith(("select", "count_clusters", "lmsc on digits")):
+    if name in ("many", "digits") or title.startswith(("select", "count_clusters")):
         marks.append(pytest.mark.slow)
     return pytest.param(title, marks=marks)
 

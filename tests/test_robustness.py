@@ -16,6 +16,7 @@ from polyspan import GRMSC, LRR, METHODS, ConcatKMeans, ConcatSpectral
 from polyspan.inputs.scaling import scale_views
 from polyspan.inputs.views import check_views
 
+pytestmark = pytest.mark.slow
 unhurried = {"suppress_health_check": list(HealthCheck)}
 steady = examples(60, **unhurried)
 # What an error must name: a view, X, or the parameter to change.
@@ -144,7 +145,6 @@ def test_labels_or_a_named_error_of_the_other_methods(name, views, clusters):
 @example(views=[np.array([[5e-324, 0.0], [0.0, 5e-324]])], scale="unit")
 @example(views=[np.array([[1.7e308, 1.7e308], [-1.7e308, 1.7e308]])], scale="standard+unit")
 @example(views=[sp.csr_array([[1.7e308, 1.7e308], [-1.7e308, 5e-324]])], scale="unit")
-@pytest.mark.slow
 def test_scaling_is_finite_or_says_why(views, scale):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Some of the .* samples are all zeros")

@@ -40,6 +40,7 @@ def test_a_changed_row_changes_the_page(results, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["paper", "open", "wide"])
+@pytest.mark.slow
 def test_rows_are_those_of_the_protocol(results, name):
     protocol = read_protocol(BENCHMARKS / f"{name}.toml")
     rows = results.rows_of(name)

@@ -292,6 +292,7 @@ def test_a_killed_run_resumes_and_ends_like_an_undisturbed_one(protocol_file, tm
     assert store.stat().st_size == size  # nothing is left to do
 
 
+@pytest.mark.slow
 def test_workers_leave_ctrl_c_to_the_parent():
     [worker] = runner._start_workers(1, None)
     assert worker.submit(signal.getsignal, signal.SIGINT).result() == signal.SIG_IGN

@@ -62,6 +62,7 @@ def objective(Xs, Zs, F, lam1, lam2):
     return total
 
 
+@pytest.mark.slow
 def test_the_objective_falls_and_the_history_says_by_how_much():
     Xs = views()
     values = []

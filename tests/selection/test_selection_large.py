@@ -111,6 +111,7 @@ def test_anchors_suffice_for_many_clusters():
     assert {p["n_anchors"] for p in anchor_grid(100_000, 100)} == {200}
 
 
+@pytest.mark.slow
 def test_all_pairs_are_not_compared_beyond_a_limit(planted, monkeypatch):
     monkeypatch.setattr("polyspan.selection.grids.SPECTRAL_UP_TO", 699)
     found = select(planted.views, 4, estimator=AnchorGRMSC, random_state=0)
@@ -205,6 +206,7 @@ def test_count_on_anchors(planted, few_are_many):
     assert len(wide["eigenvalues"]) == 51
 
 
+@pytest.mark.slow
 def test_count_looks_at_a_part_of_very_many(planted, few_are_many, monkeypatch):
     monkeypatch.setattr("polyspan.selection.count.COUNTED", 250)
     seen = []
@@ -221,6 +223,7 @@ def test_count_looks_at_a_part_of_very_many(planted, few_are_many, monkeypatch):
     assert count_clusters(planted.views, random_state=0)[1] == evidence
 
 
+@pytest.mark.slow
 def test_eigenvalues_are_those_of_the_affinity_of_samples(planted, few_are_many):
     """Samples linked by the anchors that they share: normalised, it has the same spectrum."""
     _, evidence = count_clusters(planted.views, random_state=0)
@@ -259,6 +262,7 @@ def test_auto_and_the_grid_share_solutions(planted, few_are_many, monkeypatch):
     assert [row["agreement"] for row in found.table] == [row["agreement"] for row in again.table]
 
 
+@pytest.mark.slow
 def test_a_shared_solution_is_the_same(planted):
     views = [X[:300] for X in planted.views]
     kept = [
