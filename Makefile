@@ -2,10 +2,12 @@
 PYTHON ?= python3
 VENV ?= .venv
 EXTRAS ?= test
+CORES ?= logical
 BIN = $(VENV)/bin
+PYTEST = $(BIN)/python -m pytest --numprocesses $(CORES) --maxprocesses 8 --dist loadgroup
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test lint reference figure methods bench-methods reproduce smoke docs clean
+.PHONY: help demo test test-fast test-explore lint reference figure methods bench-methods reproduce smoke docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -13,8 +15,14 @@ help: ## this list
 demo: $(VENV)/.installed-plot ## cluster bundled digits, print scores, draw polyspan-demo.png
 	$(BIN)/polyspan demo
 
-test: $(VENV)/.installed-$(EXTRAS) ## all tests and doctests (some need POLYSPAN_DATA, see README)
-	$(BIN)/python -m pytest
+test: $(VENV)/.installed-$(EXTRAS) ## all tests and doctests (some need POLYSPAN_DATA, see README; minutes)
+	$(PYTEST)
+
+test-fast: $(VENV)/.installed-$(EXTRAS) ## the tests for every save: without the slow ones and those on published data
+	$(PYTEST) -m "not slow and not data"
+
+test-explore: $(VENV)/.installed-$(EXTRAS) ## the tests on drawn examples, with new seeds and ten times as many (minutes)
+	HYPOTHESIS_PROFILE=explore $(PYTEST) -m hypothesis
 
 lint: $(VENV)/.installed-$(EXTRAS) ## ruff and mypy
 	$(BIN)/ruff check .

@@ -2,7 +2,27 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from threadpoolctl import threadpool_limits
+
+# The ordinary run draws the same examples every time, `make test-explore` new ones and more.
+settings.register_profile("steady", derandomize=True, deadline=None, max_examples=100)
+settings.register_profile(
+    "explore", derandomize=False, deadline=None, max_examples=1000, print_blob=True
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
+
+SLOW_EXAMPLES = ["polyspan.selection.count.count_clusters"]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Tests that ask for the published data are marked so, and slow examples in docstrings."""
+    for item in items:
+        if item.name in SLOW_EXAMPLES:
+            item.add_marker("slow")
+        if "data_dir" in getattr(item, "fixturenames", ()):
+            item.add_marker("data")
 
 
 @pytest.fixture(scope="session", autouse=True)

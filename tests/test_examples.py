@@ -17,6 +17,7 @@ def test_there_are_examples():
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.slow
 def test_example_runs(path, tmp_path, monkeypatch, capsys):
     import matplotlib.pyplot as plt
 

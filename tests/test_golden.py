@@ -13,7 +13,16 @@ def test_every_case_is_stored():
     assert set(STORED["cases"]) == set(golden.cases())
 
 
-@pytest.mark.parametrize("title", golden.cases())
+def marked(title):
+    """A case with its marks; the quick ones are on planted data."""
+    name = golden.cases()[title][1]
+    marks = [pytest.mark.data] if name in golden.PUBLISHED else []
+    if name in ("many", "digits") or title.startswith(("select", "count_clusters")):
+        marks.append(pytest.mark.slow)
+    return pytest.param(title, marks=marks)
+
+
+@pytest.mark.parametrize("title", map(marked, golden.cases()))
 def test_as_it_was(title, request):
     _, name, tol = golden.cases()[title]
     if name in golden.PUBLISHED:

@@ -29,15 +29,14 @@ def bench():
     return load(ROOT / "benchmarks/methods.py")
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_a_method_says_what_it_is(name):
-    assert "about" in vars(METHODS[name]), "give the class an about of its own: see CONTRIBUTING"
-    about = METHODS[name].about
-    assert isinstance(about, About)
-    for field, value in about._asdict().items():
-        assert value == value.strip() != "", field
-        assert "\n" not in value, field
-        assert "`" not in value, field
+def test_a_method_says_what_it_is():
+    for name, cls in METHODS.items():
+        assert "about" in vars(cls), f"give {name} an about of its own: see CONTRIBUTING"
+        assert isinstance(cls.about, About), name
+        for field, value in cls.about._asdict().items():
+            assert value == value.strip() != "", f"{name}: {field}"
+            assert "\n" not in value, f"{name}: {field}"
+            assert "`" not in value, f"{name}: {field}"
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/methods.md"])

@@ -3,13 +3,14 @@ from itertools import permutations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from cases import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics
 
 from polyspan.metrics import SCORES, clustering_scores
 
-steady = settings(derandomize=True, deadline=None, max_examples=150)
+steady = examples(150)
 
 
 @st.composite

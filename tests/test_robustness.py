@@ -6,7 +6,8 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import HealthCheck, example, given, settings
+from cases import examples
+from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.exceptions import ConvergenceWarning
@@ -15,9 +16,9 @@ from polyspan import GRMSC, LRR, METHODS, ConcatKMeans, ConcatSpectral
 from polyspan.inputs.scaling import scale_views
 from polyspan.inputs.views import check_views
 
-steady = settings(
-    derandomize=True, deadline=None, max_examples=60, suppress_health_check=list(HealthCheck)
-)
+pytestmark = pytest.mark.slow
+unhurried = {"suppress_health_check": list(HealthCheck)}
+steady = examples(60, **unhurried)
 # What an error must name: a view, X, or the parameter to change.
 NAMED = r"^(view |X |X:|The views|\d+ of \d+ samples|\w+: (n_clusters|n_neighbors)=)"
 
@@ -131,14 +132,14 @@ def test_labels_or_a_named_error_at_any_scale(name, data):
 
 @pytest.mark.parametrize("name", [name for name in METHODS if name not in MODELS])
 @given(views=some_views(moderate), clusters=st.integers(1, 13))
-@settings(steady, max_examples=25)
+@examples(25, **unhurried)
 def test_labels_or_a_named_error_of_the_other_methods(name, views, clusters):
     model = METHODS[name](n_clusters=clusters, random_state=0)
     fit_or_say_why(model, views[:1] if model.single_view else views)
 
 
 @given(views=some_views(extreme), scale=st.sampled_from(["unit", "standard+unit", None]))
-@settings(steady, max_examples=300)
+@examples(300, **unhurried)
 @example(views=[np.array([[1e300, -1e300], [1e-300, 1e-300]])], scale="unit")
 @example(views=[np.array([[1e300, -1e300], [1e-300, 1e-300]])], scale="standard+unit")
 @example(views=[np.array([[5e-324, 0.0], [0.0, 5e-324]])], scale="unit")

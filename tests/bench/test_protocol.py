@@ -214,6 +214,7 @@ def test_narrow(read):
 @pytest.mark.parametrize(
     ("name", "jobs"), [("smoke", 54), ("paper", 25092), ("wide", 330), ("open", 2340)]
 )
+@pytest.mark.slow
 def test_the_protocols_of_the_repository(name, jobs):
     protocol = read_protocol(BENCHMARKS / f"{name}.toml")
     assert protocol.name == name
@@ -223,6 +224,7 @@ def test_the_protocols_of_the_repository(name, jobs):
             build(one.estimator, params)
 
 
+@pytest.mark.slow
 def test_the_grids_of_the_paper_protocol():
     protocol = read_protocol(BENCHMARKS / "paper.toml")
     tuned = Counter(job.method.name for job in first_jobs(protocol) if job.stage == "tune")

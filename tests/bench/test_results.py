@@ -19,11 +19,13 @@ def results():
     return module
 
 
+@pytest.mark.slow
 def test_pages_follow_from_the_rows(results):
     for path, make in results.PAGES.items():
         assert path.read_text("utf-8") == getattr(results, make)(), f"{path.name}: make reproduce"
 
 
+@pytest.mark.slow
 def test_a_changed_row_changes_the_page(results, monkeypatch):
     plain, read = results.results_page(), results.rows_of
 
@@ -39,6 +41,7 @@ def test_a_changed_row_changes_the_page(results, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["paper", "open", "wide"])
+@pytest.mark.slow
 def test_rows_are_those_of_the_protocol(results, name):
     protocol = read_protocol(BENCHMARKS / f"{name}.toml")
     rows = results.rows_of(name)

@@ -163,6 +163,7 @@ def test_cores_are_shared(monkeypatch):
     assert share_cores(1) == (1, 1)
 
 
+@pytest.mark.slow
 def test_a_job_out_of_time_is_really_stopped(tmp_path):
     def work(job, threads):
         if job.timeout is None:
@@ -197,6 +198,7 @@ def gone(pid):
     return False
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_costs_its_job_only():
     def work(job, threads):
         if job.seed == 1:
@@ -208,14 +210,18 @@ def test_a_worker_that_dies_costs_its_job_only():
     assert rows[1]["reason"].startswith("the worker process died")
 
 
-def test_jobs_run_side_by_side():
+@pytest.mark.slow
+def test_jobs_run_side_by_side(tmp_path):
     def work(job, threads):
-        time.sleep(0.5)
-        return {"pid": os.getpid(), "ended": time.time()}
+        (tmp_path / str(os.getpid())).touch()
+        until = time.monotonic() + 20
+        while len(list(tmp_path.iterdir())) < 2 and time.monotonic() < until:
+            time.sleep(0.02)
+        return {"seen": sorted(path.name for path in tmp_path.iterdir())}
 
     rows = list(run_jobs([job(), job()], 2, 1, work))
-    assert rows[0]["pid"] != rows[1]["pid"]
-    assert abs(rows[0]["ended"] - rows[1]["ended"]) < 0.5
+    assert len(rows[0]["seen"]) == 2  # each waited until the other one ran
+    assert rows[0]["seen"] == rows[1]["seen"]
 
 
 def test_a_device_reaches_the_methods_that_have_one():
@@ -258,6 +264,7 @@ def wait_for_rows(store, number, process):
         time.sleep(0.005)
 
 
+@pytest.mark.slow
 def test_a_killed_run_resumes_and_ends_like_an_undisturbed_one(protocol_file, tmp_path):
     whole, store = tmp_path / "whole.jsonl", tmp_path / "killed.jsonl"
     protocol = read_protocol(protocol_file)
@@ -288,12 +295,14 @@ def test_a_killed_run_resumes_and_ends_like_an_undisturbed_one(protocol_file, tm
     assert store.stat().st_size == size  # nothing is left to do
 
 
+@pytest.mark.slow
 def test_workers_leave_ctrl_c_to_the_parent():
     [worker] = start_workers(1, None)
     assert worker.submit(signal.getsignal, signal.SIGINT).result() == signal.SIG_IGN
     stop_worker(worker)
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_a_valid_store(protocol_file, tmp_path):
     store = tmp_path / "store.jsonl"
     process = start(protocol_file, store)
@@ -330,6 +339,7 @@ def test_retry(tmp_path, protocol_file, monkeypatch):
         assert sum(map(len, calls)) == expected
 
 
+@pytest.mark.slow
 def test_two_methods_with_the_same_setting_each_have_their_rows(tmp_path, protocol_file):
     text = TEXT.split("[[method]]")[0] + "".join(
         f'[[method]]\nname = "{name}"\nestimator = "concatkmeans"\nselection = "{selection}"\n'

@@ -36,6 +36,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_run_and_report(folder, capsys):
     few = ["bench", "run", "tiny.toml", "--method", "k-means", "--dataset", "digits", "--jobs", "1"]
     assert main(few) == 0

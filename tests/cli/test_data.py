@@ -180,6 +180,7 @@ def test_help_has_examples(arguments, capsys):
     assert "examples:\n  polyspan data " in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_python_m_polyspan():
     answer = subprocess.run(
         [sys.executable, "-m", "polyspan", "data", "check", "digits"],

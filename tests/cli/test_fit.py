@@ -225,6 +225,7 @@ def test_the_tutorial_shows_what_is_printed(folder, capsys):
 # --- With the choice without labels, and the report. ---
 
 
+@pytest.mark.slow
 def test_choice_without_labels(capsys):
     assert main(["fit", *FILES, "--clusters", "3", "--report", "report.html"]) == 0
     found = select(DATA.views, 3, random_state=0)
@@ -265,6 +266,7 @@ def test_budget_of_the_choice(capsys):
     assert "every label is as it was" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_device_of_one_method_and_of_the_choice(monkeypatch, capsys):
     pytest.importorskip("torch")
     seen = []
@@ -286,6 +288,7 @@ def test_device_of_one_method_and_of_the_choice(monkeypatch, capsys):
     assert set(seen) == {"cpu"}
 
 
+@pytest.mark.slow
 def test_number_of_clusters_from_the_data(capsys):
     assert main(["fit", *FILES, "--method", "grmsc", "--report", "report.html"]) == 0
     count, evidence = count_clusters(DATA.views, random_state=0)

@@ -5,7 +5,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.io
-from hypothesis import given, settings
+from cases import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -37,8 +38,13 @@ def assert_views(data, *expected):
 # --- .mat, version 5 ---
 
 
-@pytest.mark.parametrize("label", ["truth", "truelabel", "Y", "y", "gt", "gnd", "label"])
-@pytest.mark.parametrize("name", ["data", "X", "fea"])
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        ("data", "truth"), ("data", "truelabel"), ("X", "Y"), ("X", "y"), ("X", "gt"),
+        ("fea", "gnd"), ("fea", "label"),
+    ],
+)  # fmt: skip
 def test_cell_of_views(tmp_path, name, label):
     scipy.io.savemat(tmp_path / "a.mat", {name: cell(A.T, S, B), label: y})
     data = load_file(tmp_path / "a.mat")
@@ -131,7 +137,7 @@ def test_views_that_cannot_be(tmp_path):
         load_file(file)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(
     n=st.integers(2, 7),
     features=st.lists(st.integers(1, 9), min_size=1, max_size=3),

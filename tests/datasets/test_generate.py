@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from cases import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from polyspan.datasets import make_subspaces
@@ -23,7 +24,7 @@ def test_views_differ_but_share_the_coefficients():
     assert not np.allclose(a[:15] @ a[15:].T, b[:15] @ b[15:].T, atol=1e-3)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(
     n_clusters=st.integers(1, 6),
     extra=st.integers(0, 20),

@@ -170,6 +170,7 @@ def test_each_yale_view_tells_people_apart(data_dir):
         assert cross_val_score(KNeighborsClassifier(1), view, data.labels, cv=5).mean() > 0.7
 
 
+@pytest.mark.slow
 def test_import_needs_no_optional_package():
     block = "import sys\nfor m in ('h5py', 'skimage'): sys.modules[m] = None\n"
     use = "from polyspan.datasets import load_dataset\nprint(load_dataset('digits').n_clusters)"

@@ -1,13 +1,14 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from cases import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from polyspan.graphs import proximity
 
-steady = settings(derandomize=True, deadline=None, max_examples=60)
+steady = examples(60)
 
 # small whole numbers: exact distances, many ties, many duplicates
 points = st.tuples(st.integers(2, 12), st.integers(1, 3)).flatmap(

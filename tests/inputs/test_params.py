@@ -2,6 +2,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from cases import case
 
 from polyspan import LRR
 from polyspan.inputs.params import check_params, clusterer, flag, integer, one_of, real, seed
@@ -36,15 +37,19 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("check", "value"), [(c, v) for c, vs in RIGHT for v in vs])
-def test_right(check, value):
-    assert check(value) is None
+@pytest.mark.parametrize(("check", "values"), RIGHT)
+def test_right(check, values):
+    for value in values:
+        with case(f"{value!r:.80}"):
+            assert check(value) is None
 
 
-@pytest.mark.parametrize(("check", "words", "value"), [(c, w, v) for c, w, vs in WRONG for v in vs])
-def test_wrong(check, words, value):
-    with pytest.raises(ValueError, match="^M: p must be " + words.strip("^$") + ".*; got "):
-        check_params("M", {"p": value}, {"p": check})
+@pytest.mark.parametrize(("check", "words", "values"), WRONG)
+def test_wrong(check, words, values):
+    for value in values:
+        match = "^M: p must be " + words.strip("^$") + ".*; got "
+        with case(f"{value!r:.80}"), pytest.raises(ValueError, match=match):
+            check_params("M", {"p": value}, {"p": check})
 
 
 def test_the_first_wrong_parameter_is_named():

@@ -137,6 +137,7 @@ def test_sparse_graphs_learn_what_dense_graphs_learn(monkeypatch):
     assert clustering_scores(dense.labels_, sparse.labels_)["ari"] == 1  # up to names
 
 
+@pytest.mark.slow
 def test_alpha_falls_like_one_over_n():
     assert AnchorGRMSC(3, n_anchors=20).fit(planted(300).views).alpha_ == 1e-3
     assert AnchorGRMSC(3, n_anchors=20, alpha=0.1).fit(planted(300).views).alpha_ == 0.1
@@ -145,6 +146,7 @@ def test_alpha_falls_like_one_over_n():
 
 
 @pytest.mark.parametrize("affinity", ["dense", "sparse"])
+@pytest.mark.slow
 def test_recovers_planted_subspaces_with_corrupted_samples(affinity):
     data = make_subspaces(1500, 5, n_views=3, n_features=50, noise=0.1, outliers=0.05)
     model = AnchorGRMSC(5, n_anchors=50, affinity=affinity, random_state=0).fit(data.views)
@@ -206,6 +208,7 @@ def test_anchors():
         assert_allclose(np.linalg.norm(A, axis=1), np.linalg.norm(X, axis=1).mean())
 
 
+@pytest.mark.slow
 def test_cells_are_used_for_many_samples_and_recall_is_reported(monkeypatch):
     data = planted(900)
     exact = AnchorGRMSC(3, n_anchors=20, random_state=0).fit(data.views)
@@ -370,6 +373,7 @@ def test_predict_matches_views_by_name(tmp_path, fitted_on, kind):
 
 @pytest.mark.parametrize("scale", ["unit", "standard+unit"])
 @pytest.mark.parametrize("kind", ["npy", "memmap", "parquet", "zarr", "zarr array", "dask"])
+@pytest.mark.slow
 def test_views_in_files_give_the_same_labels(tmp_path, kind, scale):
     data = planted(300)
     paths = [tmp_path / f"{k}.{kind.split()[0].replace('memmap', 'npy')}" for k in range(2)]

@@ -18,6 +18,8 @@ from polyspan.solvers.loop import watching
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 
+# One worker of pytest-xdist runs them all: the cluster starts once.
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("dask")]
 KEPT = {"n_anchors": 24, "chunk_size": 1000, "tol": 1e-3, "random_state": 0}
 
 

@@ -62,6 +62,7 @@ def objective(Xs, Zs, F, lam1, lam2):
     return total
 
 
+@pytest.mark.slow
 def test_the_objective_falls_and_the_history_says_by_how_much():
     Xs = views()
     values = []
@@ -77,6 +78,7 @@ def test_the_objective_falls_and_the_history_says_by_how_much():
     assert_allclose(run.history["fall"][1:], falls, rtol=0, atol=1e-12)  # rounding
 
 
+@pytest.mark.slow
 def test_no_other_representation_is_better_for_the_last_indicator():
     Xs, lam1, lam2 = views(), 0.3, 0.1
     run = Run("", 500, 1e-9)

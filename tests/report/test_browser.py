@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 from report.browsing import alone, css, inked, point_at, settle, state
 
+# One worker of pytest-xdist runs them all: the browser starts once.
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
+
 
 def test_pointing_at_a_sample_names_it(see, digits_page):
     file, model = digits_page

@@ -8,6 +8,9 @@ from sklearn.neighbors import kneighbors_graph
 from polyspan import GRMSC, ConcatKMeans, ConcatSpectral
 from polyspan.datasets import load_digits_views
 
+# One worker of pytest-xdist runs them all: the browser starts once.
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
+
 HOSTILE = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=1>"
 
 

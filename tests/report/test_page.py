@@ -82,6 +82,7 @@ def test_nothing_is_loaded_from_anywhere(tmp_path, digits):
     assert "script-src 'sha256-" in policy  # and so no other script than ours
 
 
+@pytest.mark.slow
 def test_all_user_strings_are_text(tmp_path):
     n = len(NASTY)
     rng = np.random.default_rng(0)

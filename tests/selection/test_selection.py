@@ -279,6 +279,7 @@ def test_corrupted_samples_are_less_certain(planted):
     assert found.certainty[:8].mean() < found.certainty[8:].mean() - 0.5  # .25 and .93
 
 
+@pytest.mark.slow
 def test_count_finds_planted_clusters():
     for c in (3, 5):
         data = make_subspaces(n_samples=30 * c, n_clusters=c, noise=0.1, random_state=1)
@@ -295,6 +296,7 @@ def test_auto_uses_the_count(planted):
     assert nmi(planted, found.labels) == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 def test_auto_and_the_grid_share_solutions(planted, monkeypatch):
     solved = []
     plain = GRMSC.solve
@@ -312,6 +314,7 @@ def test_auto_and_the_grid_share_solutions(planted, monkeypatch):
     assert {row["status"] for row in found.table} == {"ok"}
 
 
+@pytest.mark.slow
 def test_the_device_reaches_every_solve(planted, monkeypatch):
     pytest.importorskip("torch")
     solved = []
@@ -351,6 +354,7 @@ def test_a_device_that_is_not_there(planted):
         count_clusters(planted.views, device=3)
 
 
+@pytest.mark.slow
 def test_the_benchmark_passes_the_device_on(planted, monkeypatch):
     path = Path(__file__).parents[2] / "benchmarks" / "label_free.py"
     spec = importlib.util.spec_from_file_location("label_free", path)
@@ -429,6 +433,7 @@ def test_published_data_without_labels(data_dir):
     assert nmi(data, found.labels) > nmi(data, plain)
 
 
+@pytest.mark.slow
 def test_the_page_runs_as_shown(capsys):
     pytest.importorskip("torch")
     page = (Path(__file__).parents[2] / "docs/choosing-without-labels.md").read_text("utf-8")

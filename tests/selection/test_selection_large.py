@@ -44,6 +44,7 @@ def settings(found, method):
     return [row["setting"] for row in found.table if row["method"] == method]
 
 
+@pytest.mark.slow
 def test_many_samples_are_clustered_on_anchors(planted, few_are_many, monkeypatch):
     monkeypatch.setattr("polyspan.selection.grids.LINKS", 80 * 700)
     monkeypatch.setattr("polyspan.selection.grids.FULL_ANCHOR_GRID_BELOW", 700)
@@ -62,6 +63,7 @@ def test_many_samples_are_clustered_on_anchors(planted, few_are_many, monkeypatc
     assert found.asked == {"n_clusters": 4, "random_state": 0}
 
 
+@pytest.mark.slow
 def test_nothing_changes_up_to_4000_samples():
     data = make_subspaces(4001, 3, n_features=5, random_state=0)
     few = select([X[:4000] for X in data.views], 3, budget=0, random_state=0)  # one setting runs
@@ -81,6 +83,7 @@ def test_nothing_changes_up_to_4000_samples():
     assert [row["method"] for row in own.table] == [name for name, _ in baselines] + ["GRMSC"]
 
 
+@pytest.mark.slow
 def test_more_than_4000_samples(few_anchors):
     data = make_subspaces(4100, 3, n_features=30, noise=0.2, random_state=0)
     found = select([X.astype(np.float32) for X in data.views], 3, random_state=0)
@@ -108,6 +111,7 @@ def test_anchors_suffice_for_many_clusters():
     assert {p["n_anchors"] for p in anchor_grid(100_000, 100)} == {200}
 
 
+@pytest.mark.slow
 def test_all_pairs_are_not_compared_beyond_a_limit(planted, monkeypatch):
     monkeypatch.setattr("polyspan.selection.grids.SPECTRAL_UP_TO", 699)
     found = select(planted.views, 4, estimator=AnchorGRMSC, random_state=0)
@@ -163,6 +167,7 @@ def test_counting_leaves_out_a_scaling_that_does_not_fit(planted, few_are_many, 
     assert {params["scale"] for params in evidence["settings"]} == {"unit"}
 
 
+@pytest.mark.slow
 def test_sparse_views(planted, few_are_many):
     views = [sp.csr_array(X.astype(np.float32)) for X in planted.views]
     found = select(views, 4, random_state=0)
@@ -188,6 +193,7 @@ def test_failures_name_the_method_that_ran(planted, few_are_many, monkeypatch):
         select(planted.views, 4, random_state=0)
 
 
+@pytest.mark.slow
 def test_count_on_anchors(planted, few_are_many):
     number, evidence = count_clusters(planted.views, random_state=0)
     assert number == evidence["chosen"] == 4
@@ -200,6 +206,7 @@ def test_count_on_anchors(planted, few_are_many):
     assert len(wide["eigenvalues"]) == 51
 
 
+@pytest.mark.slow
 def test_count_looks_at_a_part_of_very_many(planted, few_are_many, monkeypatch):
     monkeypatch.setattr("polyspan.selection.count.COUNTED", 250)
     seen = []
@@ -216,6 +223,7 @@ def test_count_looks_at_a_part_of_very_many(planted, few_are_many, monkeypatch):
     assert count_clusters(planted.views, random_state=0)[1] == evidence
 
 
+@pytest.mark.slow
 def test_eigenvalues_are_those_of_the_affinity_of_samples(planted, few_are_many):
     """Samples linked by the anchors that they share: normalised, it has the same spectrum."""
     _, evidence = count_clusters(planted.views, random_state=0)
@@ -233,6 +241,7 @@ def test_eigenvalues_are_those_of_the_affinity_of_samples(planted, few_are_many)
     np.testing.assert_allclose(evidence["eigenvalues"], np.mean(spectra, axis=0), atol=1e-10)
 
 
+@pytest.mark.slow
 def test_auto_and_the_grid_share_solutions(planted, few_are_many, monkeypatch):
     solved = []
     plain = AnchorGRMSC.represent
@@ -253,6 +262,7 @@ def test_auto_and_the_grid_share_solutions(planted, few_are_many, monkeypatch):
     assert [row["agreement"] for row in found.table] == [row["agreement"] for row in again.table]
 
 
+@pytest.mark.slow
 def test_a_shared_solution_is_the_same(planted):
     views = [X[:300] for X in planted.views]
     kept = [
@@ -280,6 +290,7 @@ def test_a_shared_solution_is_the_same(planted):
         assert len(store.parts) == 4
 
 
+@pytest.mark.slow
 def test_from_files_to_a_report(planted, few_are_many, tmp_path, capsys):
     files = [tmp_path / "a.npy", tmp_path / "b.csv"]
     np.save(files[0], planted.views[0])

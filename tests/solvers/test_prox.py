@@ -18,23 +18,23 @@ PENALTIES = {
 
 
 @pytest.mark.parametrize("name", PENALTIES)
-@pytest.mark.parametrize("shape", [(6, 6), (4, 7), (7, 4), (1, 5)])
 @pytest.mark.parametrize("t", [0.1, 1.0, 2.5])
-def test_no_perturbation_does_better(name, shape, t):
+def test_no_perturbation_does_better(name, t):
     step, penalty = PENALTIES[name]
     rng = np.random.default_rng(0)
-    A = rng.normal(size=shape)
 
     def objective(B):
         return t * penalty(B) + ((B - A) ** 2).sum() / 2
 
-    B = step(A, t)
-    for size in (1.0, 1e-2, 1e-4):
-        for _ in range(20):
-            # The objective is 1-strongly convex: it grows at least by half the square.
-            change = size * rng.normal(size=shape)
-            least = objective(B) + (change**2).sum() / 2
-            assert objective(B + change) >= least - 1e-12
+    for shape in [(6, 6), (4, 7), (7, 4), (1, 5)]:
+        A = rng.normal(size=shape)
+        B = step(A, t)
+        for size in (1.0, 1e-2, 1e-4):
+            for _ in range(20):
+                # The objective is 1-strongly convex: it grows at least by half the square.
+                change = size * rng.normal(size=shape)
+                least = objective(B) + (change**2).sum() / 2
+                assert objective(B + change) >= least - 1e-12, f"{shape}, change of size {size}"
 
 
 @pytest.mark.parametrize("name", PENALTIES)
