@@ -9,7 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 from polyspan import ConcatKMeans, ConcatSpectral
 from polyspan.inputs.scaling import scale_views
 from polyspan.inputs.views import check_views
-from polyspan.methods.baselines import concatenate
+from polyspan.methods.baselines import side_by_side
 
 
 def blobs(n=60, seed=0):
@@ -24,7 +24,7 @@ def blobs(n=60, seed=0):
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
 def test_every_view_is_scaled_by_itself(make, scale):
     views = check_views([make(view) for view in blobs()[0]])
-    whole = concatenate(views, scale)
+    whole = side_by_side(scale_views(views, scale))
     dense = whole.toarray() if sp.issparse(whole) else whole
     wanted = scale_views(check_views(blobs()[0]), scale)
     np.testing.assert_allclose(dense, np.hstack(wanted), rtol=1e-14)
@@ -33,7 +33,7 @@ def test_every_view_is_scaled_by_itself(make, scale):
 
 def test_one_sparse_view_makes_all_sparse():
     views = check_views([sp.csr_array(blobs()[0][0]), blobs()[0][1]])
-    assert sp.issparse(concatenate(views, "unit"))
+    assert sp.issparse(side_by_side(scale_views(views, "unit")))
 
 
 def test_k_means_is_scikit_learns():

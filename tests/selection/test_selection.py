@@ -78,7 +78,7 @@ def test_best_estimator_is_one_of_those_in_the_consensus(planted, monkeypatch):
         weights = np.r_[0.0, np.full(len(labels) - 1, 1 / (len(labels) - 1))]
         return np.ones(len(labels)), weights
 
-    monkeypatch.setattr("polyspan.selection.rank_settings", all_but_the_first)
+    monkeypatch.setattr("polyspan.selection.members.rank_settings", all_but_the_first)
     found = select(planted.views, 3, grid=SMALL, random_state=0)
     assert found.table[0]["nearness"] == max(row["nearness"] for row in found.table)
     params = found.best_estimator.get_params()

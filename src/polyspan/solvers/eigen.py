@@ -34,7 +34,10 @@ def lowest_eigenpairs(A: Array, c: int) -> tuple[Array, Array]:
     array([1., 2.])
     """
     if is_numpy_array(A):
-        return scipy.linalg.eigh(A, subset_by_index=[0, c - 1])
+        try:
+            return scipy.linalg.eigh(A, subset_by_index=[0, c - 1])
+        except np.linalg.LinAlgError:  # LAPACK may give up on nearly equal eigenvalues
+            pass
     w, V = eigh(A)
     return w[:c], V[:, :c]
 
