@@ -24,10 +24,11 @@ test-fast: $(VENV)/.installed-$(EXTRAS) ## the tests for every save: without the
 test-explore: $(VENV)/.installed-$(EXTRAS) ## the tests on drawn examples, with new seeds and ten times as many (minutes)
 	HYPOTHESIS_PROFILE=explore $(PYTEST) -m hypothesis
 
-lint: $(VENV)/.installed-$(EXTRAS) ## ruff and mypy
+lint: $(VENV)/.installed-$(EXTRAS) ## ruff (rules and format), mypy, and who may import whom
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
 
 reference: $(VENV)/.installed-plot ## the table of results in the README (needs the data, minutes)
 	$(BIN)/python benchmarks/reference.py

@@ -31,9 +31,9 @@ from polyspan import GRMSC, ConcatSpectral
 from polyspan.datasets import load_dataset
 from polyspan.inputs.views import check_views
 from polyspan.metrics import clustering_scores
-from polyspan.selection import _row
 from polyspan.selection.consensus import consensus, pairwise_nmi, rank_settings
-from polyspan.selection.grids import _baselines, _settings
+from polyspan.selection.grids import baselines, grid_settings
+from polyspan.selection.members import new_row
 from polyspan.solvers.cache import sharing
 
 RULES = ("half", "three quarters", "all", "share", "above", "twice", "groups", "nearest", "plain")
@@ -59,8 +59,8 @@ def scores(name: str, seeds: int, device: str | None) -> dict[str, float]:
     data = load_dataset(name)
     views, c = check_views(data.views), data.n_clusters
     n = views.n_samples
-    models = _baselines(n, c, False) + _settings(n, c, GRMSC, None, device)
-    groups = [_row(model)["group"] for model in models]
+    models = baselines(n, c, False) + grid_settings(n, c, GRMSC, None, device)
+    groups = [new_row(model)["group"] for model in models]
     numbers = [int(np.random.RandomState(seed).randint(2**31)) for seed in range(seeds)]
     rows: list[list[np.ndarray]] = [[] for _ in numbers]
     with sharing():

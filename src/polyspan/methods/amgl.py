@@ -46,12 +46,8 @@ class AMGL(Iterative, EmbeddingClusterer):
     n_init : int, default=20
         Restarts of k-means. The published tables have ``n_init=1``, hence their large standard
         deviations.
-    views : list of slices or of column lists, default=None
-        Cuts a single 2-D ``X`` into views.
-    random_state : int, RandomState or None, default=None
-        Seeds k-means.
-    verbose : int, default=0
-        Print every ``verbose``-th turn.
+    views, random_state, verbose
+        As in `GRMSC`.
 
     Attributes
     ----------

@@ -159,7 +159,7 @@ def solve_csmsc(
         if as_released:
             E = (T + W - Y3 / mu) / 2
             T = E + Y3 / mu
-        W = xp.concat([prox.columns(T[k, :], 1 / mu) for k in rows])
+        W = prox.columns_of_views(T, rows, [1 / mu] * len(rows))
         if as_released:
             Y3 = Y3 + mu * (E - W)
         else:

@@ -61,12 +61,10 @@ class FPMVS(Iterative, EmbeddingClusterer):
         Stop when the objective falls by less, relatively.
     n_init : int, default=20
         Restarts of k-means. More than 20,000 samples are represented by that many in them.
-    views : list of slices or of column lists, default=None
-        Cuts a single 2-D ``X`` into views.
     random_state : int, RandomState or None, default=None
         Draws the samples at which the anchors start, and seeds k-means.
-    verbose : int, default=0
-        Print every ``verbose``-th turn.
+    views, verbose
+        As in `GRMSC`.
 
     Attributes
     ----------

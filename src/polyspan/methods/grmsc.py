@@ -333,7 +333,7 @@ def solve_grmsc(
     Z, D = I - C, R @ C
     lower_singular = prox.SingularThreshold()
     for _ in iterations:
-        E = shorten(D + Y1 / mu, rows, [lam / mu for lam in lams])  # eq. (13)
+        E = prox.columns_of_views(D + Y1 / mu, rows, [lam / mu for lam in lams])  # eq. (13)
         Q = lower_singular(Z + Y2 / mu, 1 / mu)  # eq. (17)
         C = z_step(mu, Y2 - mu * Q - R.T @ (Y1 - mu * E), lam2)  # eq. (22)
         Z, D = I - C, R @ C
@@ -380,10 +380,3 @@ def quiet_iterations(
         m, mu = m + mu, min(rho * mu, mu_max)
         run.check(split=longest_column(I - C), data=longest_column(weights * C))
     return C, R @ S, m * I - S, mu
-
-
-def shorten(T: Array, rows: Sequence[slice], limits: Sequence[Any]) -> Array:
-    """Shorten the columns of every view by its limit, at most to zero; T is overwritten."""
-    for k, t in zip(rows, limits, strict=True):
-        T[k, :] *= prox.column_factors(T[k, :], t)[None, :]
-    return T

@@ -67,14 +67,8 @@ class MCGC(Iterative, GraphClusterer):
         Most turns. They end when the components stay what they were.
     tol : float, default=1e-10
         Sums of eigenvalues of the Laplacian below it are zero.
-    n_init : int, default=20
-        Restarts of k-means, where spectral clustering is needed.
-    views : list of slices or of column lists, default=None
-        Cuts a single 2-D ``X`` into views.
-    random_state : int, RandomState or None, default=None
-        Seeds k-means, where spectral clustering is needed.
-    verbose : int, default=0
-        Print every ``verbose``-th turn.
+    n_init, views, random_state, verbose
+        As in `GRMSC`; k-means runs only where spectral clustering is needed.
 
     Attributes
     ----------

@@ -1,5 +1,6 @@
 """Closed-form steps: argmin_B t * penalty(B) + |B - A|_F^2 / 2, for any array library."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,24 @@ def columns(A: Array, t: float) -> Array:
            [2. , 0. ]])
     """
     return A * column_factors(A, t)[None, :]
+
+
+def columns_of_views(A: Array, rows: Sequence[slice], ts: Sequence[Any]) -> Array:
+    """Shorten the columns of every view, whose rows are given, by its own t; A is overwritten.
+
+    A t may be an array: one number for every column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> columns_of_views(np.array([[3.0], [4.0], [2.0]]), [slice(0, 2), slice(2, 3)], [2.5, 0.5])
+    array([[1.5],
+           [2. ],
+           [1.5]])
+    """
+    for k, t in zip(rows, ts, strict=True):
+        A[k, :] *= column_factors(A[k, :], t)[None, :]
+    return A
 
 
 def simplex(A: Array) -> Array:
