@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from polyspan.chunked.chunks import Rows, inspect, standardize
 from polyspan.chunked.sources import is_large, open_views
 from polyspan.chunked.workers import Threads, bounds
-from polyspan.inputs.content import check_content, joined
+from polyspan.inputs.rows import check_content, joined
 from polyspan.inputs.scaling import scale_views
 from polyspan.inputs.views import check_views
 

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from polyspan import GRMSC, METHODS
 from polyspan.datasets import load_dataset, make_subspaces
 from polyspan.graphs.incomplete import incomplete_laplacian
-from polyspan.inputs.missing import error_weights, filled, missing_rows
+from polyspan.inputs.rows import filled, missing_rows
 from polyspan.inputs.scaling import feature_moments, scale_views
 from polyspan.inputs.views import check_views
 from polyspan.methods.grmsc import graph_laplacian, solve_grmsc
@@ -99,7 +99,7 @@ def test_reaches_the_optimum_that_cvxpy_finds():
         errors += cvxpy.sum(cvxpy.norm(A - A @ V[there, :][:, there], 2, axis=0))
     goal = cvxpy.normNuc(V) + 0.7 * errors + cvxpy.sum_squares(V @ root)
     best = cvxpy.Problem(cvxpy.Minimize(goal)).solve(solver=cvxpy.SCS, eps=1e-8, max_iters=100_000)
-    lam1 = error_weights(0.7, [1.0, 1.0], Xs)
+    lam1 = [0.7 * ~np.isnan(X[:, 0]) for X in Xs]
     run = Run("GRMSC", 20_000, 1e-8)
     Z = solve_grmsc(Xs, L, lam1=lam1, rho=1.01, mu0=1e-2, mu_max=1e8, run=run)
     assert run.converged

@@ -11,7 +11,7 @@ from polyspan import METHODS
 from polyspan.datasets import make_subspaces
 from polyspan.graphs import proximity
 from polyspan.solvers import prox
-from polyspan.solvers.arrays import kth_smallest, order_statistics, to_numpy
+from polyspan.solvers.arrays import order_statistics, to_numpy
 
 
 def strict(x):
@@ -95,8 +95,11 @@ def test_order_statistics_of_many_ties(library):
     ranks = [0, 1, 40_000, 99_000, 120_000, 170_004]
     found = order_statistics(library(values), ranks)
     assert found == list(np.sort(values)[ranks])
-    D = rng.integers(0, 9, size=(6, 11)).astype(float)
-    assert np.array_equal(to_numpy(kth_smallest(library(D), 4)), kth_smallest(D, 4))
+    X = rng.integers(0, 3, size=(11, 4)).astype(float)  # many ties
+    D2 = proximity.squared_distances(X)
+    for k in (1, 4, 10):
+        found = to_numpy(proximity.mutual_neighbors(library(D2), k))
+        assert np.array_equal(found, proximity.mutual_neighbors(D2, k))
 
 
 @LIBRARIES

@@ -10,9 +10,9 @@ from polyspan.base.spine import Iterative
 from polyspan.clustering.affinity import affinity_matrix
 from polyspan.clustering.extension import extend_labels, new_representation
 from polyspan.clustering.spectral import spectral_clustering
-from polyspan.inputs.missing import missing_rows
 from polyspan.inputs.params import integer, one_of, param
-from polyspan.inputs.scaling import check_products, feature_moments, scale_views
+from polyspan.inputs.rows import filled
+from polyspan.inputs.scaling import feature_moments, scale_views
 from polyspan.inputs.views import Views
 from polyspan.solvers.arrays import Array, to_numpy
 from polyspan.solvers.loop import Solution
@@ -25,14 +25,10 @@ class RepresentationClusterer(Iterative):
     samples are represented by the fitted ones.
     """
 
+    solves_products = True
+
     affinity: str = param(one_of("dense", "sparse"), default="dense")
     n_kept: int = param(integer(1), default=10)
-
-    def scaled(self, views: Views) -> list[Array]:
-        """Scale checked views; unscaled ones must not be too large to solve with."""
-        if self.scale is None:
-            check_products(views)
-        return super().scaled(views)
 
     def represent(self, X: Any) -> Array:
         """Solve for Z and no more; the model is checked and stays unfitted.
@@ -64,7 +60,7 @@ class RepresentationClusterer(Iterative):
             "affinity_matrix_": W,
             # What new samples are scaled by and compared with.
             "moments_": moments,
-            "dictionary_": [_remembered(X) for X in Xs],
+            "dictionary_": [filled(X.copy() if sp.issparse(X) else to_numpy(X) + 0) for X in Xs],
         }
 
     def predict(self, X: Any) -> np.ndarray:
@@ -124,12 +120,3 @@ class RepresentationClusterer(Iterative):
     def _weights(self) -> list[float] | None:
         """Weights of the prepared views, None for equal ones."""
         return None
-
-
-def _remembered(X: Array) -> Array:
-    """Copy a view to NumPy, with zeros for samples that lack it: there they describe nobody."""
-    X = X.copy() if sp.issparse(X) else np.array(to_numpy(X))
-    gone = missing_rows(X)
-    if gone is not None:
-        X[gone] = 0.0
-    return X

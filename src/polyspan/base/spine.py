@@ -1,7 +1,7 @@
 """The way from views to labels, once for all methods: check, scale, solve, cluster."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self, dataclass_transform
 
 import numpy as np
@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import Tags
 
-from polyspan.inputs.devices import check_device, move_arrays
+from polyspan.inputs.devices import check_device
 from polyspan.inputs.memory import available_memory, check_memory
 from polyspan.inputs.params import (
     Check,
@@ -22,10 +22,10 @@ from polyspan.inputs.params import (
     real,
     seed,
 )
-from polyspan.inputs.scaling import SCALES, scale_views
+from polyspan.inputs.scaling import SCALES, check_products, scale_views
 from polyspan.inputs.views import Views, check_views
 from polyspan.solvers.arrays import Array, to_numpy
-from polyspan.solvers.cache import shared
+from polyspan.solvers.cache import active, shared
 from polyspan.solvers.loop import Run, Solution
 from polyspan.solvers.messages import warn_user
 
@@ -90,8 +90,15 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
         views = self.check(X)
         Xs = self.scaled(views)
         found = self._solution(views, Xs, y)
-        fitted = self._cluster(found, views, Xs)
-        self._assign(found, fitted)
+        loop = {"n_iter_": found.n_iter, "history_": found.history}
+        learnt = {name: value for name, value in loop.items() if value is not None}
+        learnt |= found.extras | self._cluster(found, views, Xs)
+        for name in [k for k in vars(self) if k.endswith("_") and k not in CHECKED | learnt.keys()]:
+            delattr(self, name)  # of an earlier fit
+        for name, value in learnt.items():
+            setattr(self, name, value)
+        for complaint in found.complaints:
+            warn_user(complaint)
         return self
 
     def check(self, X: Any) -> Views:
@@ -107,7 +114,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
             The views in one form, as the method will see them.
         """
         name = type(self).__name__
-        check_params(name, self.get_params(deep=False), self.parameter_checks())
+        self._check_params()
         views = check_views(X, self.views, self, missing=self.takes_missing_views)
         if self.single_view and len(views.arrays) > 1:
             raise ValueError(
@@ -132,30 +139,16 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
 
     def _solution(self, views: Views, Xs: list[Array], y: Any = None) -> Solution:
         """By `solve`, or from an earlier fit inside `polyspan.solvers.cache.sharing`."""
-        if not self._shareable():
+        if active.get() is None or not self._shareable():
             return self.solve(views, Xs)
         after = AFTER_THE_SOLUTION | (set() if self.solve_counts else {"n_clusters"})
         params = {k: _frozen(v) for k, v in self.get_params(deep=False).items() if k not in after}
         what = Problem(type(self), tuple(sorted(params.items())))
-        size = views.n_samples**2 * views.itemsize
-        return shared(
-            solve_problem, what, views.arrays, size, instead=lambda: self.solve(views, Xs)
-        )
+        return shared(solve_problem, what, views.arrays, views.n_samples**2 * views.itemsize)
 
     def _cluster(self, found: Solution, views: Views, Xs: list[Array]) -> dict[str, Any]:
         """Labels, and what belongs to them, by the names of the fitted attributes."""
         return {"labels_": found.Z}
-
-    def _assign(self, found: Solution, fitted: dict[str, Any]) -> None:
-        """Set what was learnt, take away what an earlier fit had beyond it, and warn."""
-        loop = {"n_iter_": found.n_iter, "history_": found.history}
-        new = fitted | found.extras | {k: v for k, v in loop.items() if v is not None}
-        for name in [k for k in vars(self) if k.endswith("_") and k not in CHECKED | new.keys()]:
-            delattr(self, name)
-        for name, value in new.items():
-            setattr(self, name, value)
-        for complaint in found.complaints:
-            warn_user(complaint)
 
     # ---- what a method may say of itself -------------------------------------------------------
 
@@ -169,9 +162,12 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
         >>> LRR.parameter_checks()["lam"](-1.0)
         'a finite number > 0'
         """
-        return {
-            one.name: next(_declared(cls, one.name)) for one in fields(cls) if one.name != "views"
-        }
+        found: dict[str, Check] = {}
+        for one in reversed(cls.__mro__):  # a new default keeps the check of the class before
+            for name, field in vars(one).get("__dataclass_fields__", {}).items():
+                if "check" in field.metadata:
+                    found[name] = field.metadata["check"]
+        return found
 
     def footprint(self, views: Views) -> tuple[float, float]:
         """Peak memory: the number of n x n matrices, and of numbers per sample beside them."""
@@ -184,8 +180,9 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
 
     def _neighbors(self, n: int) -> int:
         """Return ``n_neighbors``, or what None stands for with n samples."""
-        check: Any = self.parameter_checks()["n_neighbors"]
-        return check.count(self._given("n_neighbors")["n_neighbors"], n)
+        given: int | None = getattr(self, "n_neighbors", None)
+        usual = self.__dataclass_fields__["n_neighbors"].metadata["check"].usual
+        return min(usual, n - 1) if given is None else given
 
     def _given(self, *names: str) -> dict[str, Any]:
         """Return some parameters by name."""
@@ -200,6 +197,14 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
         return views
 
     # ---- checks --------------------------------------------------------------------------------
+
+    def _check_params(self) -> None:
+        """Check the parameters that are not as they come."""
+        defaults, own = type(self), self.get_params(deep=False)
+        own = {k: v for k, v in own.items() if k != "views" and v is not getattr(defaults, k)}
+        if own:
+            checks = self.parameter_checks()
+            check_params(defaults.__name__, own, {name: checks[name] for name in own})
 
     def _check_counts(self, n: int) -> None:
         """Refuse more clusters or neighbours than n samples allow."""
@@ -256,17 +261,16 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
 class ScaledClusterer(MultiViewClusterer):
     """Methods that work on scaled views and end in k-means: all but those that wrap others."""
 
+    solves_products: ClassVar[bool] = False  # whether a solver has X^T X + I in it
+
     scale: str | None = param(one_of(*SCALES), default="unit")
     n_init: int = param(integer(1), default=20)
 
     def scaled(self, views: Views) -> list[Array]:
         """Scale checked views and move them to ``device``, if there is one."""
-        return self._there(scale_views(views, self.scale))
-
-    def _there(self, Xs: list[Array]) -> list[Array]:
-        """Move arrays to ``device``, if there is one."""
-        place = getattr(self, "device", None)
-        return Xs if place is None else move_arrays(Xs, place)
+        if self.scale is None and self.solves_products:
+            check_products(views)
+        return scale_views(views, self.scale, device=getattr(self, "device", None))
 
 
 class Iterative(ScaledClusterer):
@@ -289,7 +293,7 @@ class Penalised(Iterative):
     mu_max: float = param(positive, default=1e6)
 
     def _penalty(self) -> dict[str, Any]:
-        return self._given("rho", "mu0", "mu_max")
+        return {"rho": self.rho, "mu0": self.mu0, "mu_max": self.mu_max}
 
 
 class OnDevice(ScaledClusterer):
@@ -310,14 +314,6 @@ def solve_problem(what: Problem, arrays: Sequence[Array]) -> Solution:
     model = what.method(**dict(what.params))
     views = Views(list(arrays), [str(k) for k in range(len(arrays))])
     return model.solve(views, model.scaled(views))
-
-
-def _declared(cls: type[MultiViewClusterer], name: str) -> Iterator[Check]:
-    """Checks of a parameter, of the nearest class first: a new default keeps the check."""
-    for one in cls.__mro__:
-        found = vars(one).get("__dataclass_fields__", {}).get(name)
-        if found is not None and "check" in found.metadata:
-            yield found.metadata["check"]
 
 
 def _frozen(value: Any) -> Any:

@@ -13,9 +13,9 @@ import scipy.sparse as sp
 
 from polyspan.chunked.sources import is_dask
 from polyspan.chunked.workers import Cluster, Threads, bounds
-from polyspan.inputs.content import Content, check_content, joined, look
 from polyspan.inputs.memory import available_memory
 from polyspan.inputs.optional import require
+from polyspan.inputs.rows import Content, check_content, joined, look
 from polyspan.inputs.scaling import standard, unit
 from polyspan.inputs.views import Views
 from polyspan.solvers.arrays import Array

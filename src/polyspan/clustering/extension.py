@@ -10,7 +10,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from polyspan.clustering.spectral import spectral_eigenvectors, unit_rows
-from polyspan.inputs.missing import missing_rows
+from polyspan.inputs.rows import missing_rows
 from polyspan.solvers.arrays import Array, gram, inverse_root
 from polyspan.solvers.eigen import eigh
 

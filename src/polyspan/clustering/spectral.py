@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -70,18 +70,10 @@ def spectral_eigenvectors(W: Array, n_clusters: int) -> tuple[np.ndarray, np.nda
 def _top_eigenvectors(N: Array, c: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the c largest eigenvalues of a symmetric matrix, and their eigenvectors."""
     n = N.shape[0]
-    if n <= EXACT_BELOW or c >= n // 2:
-        return _dense_top(N, c)
-    start = np.random.RandomState(0).uniform(size=n)  # fixed: the result is a function of N
-    try:
-        return eigsh(N, c, which="LA", v0=start.astype(N.dtype))
-    except ArpackNoConvergence:  # many equal eigenvalues: many pieces without links
-        return _dense_top(N, c)
-
-
-def _dense_top(N: Array, c: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the same by LAPACK."""
-    n = N.shape[0]
+    if n > EXACT_BELOW and c < n // 2:
+        start = np.random.RandomState(0).uniform(size=n)  # fixed: the result is a function of N
+        with suppress(ArpackNoConvergence):  # many equal eigenvalues: many pieces without links
+            return eigsh(N, c, which="LA", v0=start.astype(N.dtype))
     dense = N.toarray() if sp.issparse(N) else N
     w, V = scipy.linalg.eigh(dense, subset_by_index=[n - c, n - 1])
     if V.shape[1] < c:  # happens where nearly all eigenvalues are equal: ask for all of them
@@ -106,7 +98,7 @@ def spectral_clustering(
     >>> len(set(labels[:3])), len(set(labels[3:])), len(set(labels))
     (1, 1, 2)
     """
-    Y = spectral_embedding(W, n_clusters)
+    Y = unit_rows(spectral_eigenvectors(W, n_clusters)[1])
     with quiet_kmeans():
         return KMeans(n_clusters, n_init=n_init, random_state=random_state).fit_predict(Y)
 

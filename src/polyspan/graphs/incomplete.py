@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from array_api_compat import array_namespace, device
 
 from polyspan.graphs import proximity
-from polyspan.inputs.missing import missing_rows, present_rows
+from polyspan.inputs.rows import missing_rows, present_rows
 from polyspan.solvers.arrays import Array, astype
 
 

@@ -1,19 +1,19 @@
-"""Graphs of a view: distances, Gaussian similarities, neighbours, proximities, Laplacians."""
+"""Graphs of views: distances, Gaussian similarities, neighbours, proximities, Laplacians."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, is_numpy_array, is_torch_array
 
+from polyspan.inputs.precomputed import like
 from polyspan.solvers.arrays import (
     Array,
     astype,
-    diagonal,
     diagonal_mask,
     gram,
     inverse_root,
-    kth_smallest,
     order_statistics,
     to_numpy,
 )
@@ -45,7 +45,7 @@ def squared_distances(X: Array, *, ties: bool = False) -> Array:
     dtype = X.dtype
     G = gram(X.astype(np.float64) if sp.issparse(X) else astype(X, "float64"))
     xp = array_namespace(G)
-    squares = diagonal(G)
+    squares = xp.linalg.diagonal(G)
     sums = squares[:, None] + squares[None, :]
     D2 = sums - 2 * G
     eps = xp.finfo(D2.dtype).eps
@@ -127,7 +127,12 @@ def mutual_neighbors(D2: Array, k: int) -> Array:
     """
     xp = array_namespace(D2)
     D2 = xp.where(diagonal_mask(D2), xp.full_like(D2, xp.inf), D2)
-    limit = kth_smallest(D2, k)
+    if is_numpy_array(D2):
+        limit = np.partition(D2, k - 1, axis=1)[:, k - 1 : k]
+    elif is_torch_array(D2):  # much faster than kthvalue on a GPU
+        limit = D2.topk(k, dim=1, largest=False).values[:, k - 1 :]
+    else:
+        limit = xp.sort(D2, axis=1)[:, k - 1 : k]
     below, ties = D2 < limit, D2 == limit
     room = k - xp.count_nonzero(below, axis=1, keepdims=True)
     if bool(xp.any(xp.count_nonzero(ties, axis=1, keepdims=True) > room)):
@@ -175,6 +180,59 @@ def laplacian(W: Array) -> Array:
     xp = array_namespace(W)
     degrees: Any = xp.sum(W, axis=1, keepdims=True)
     return xp.where(diagonal_mask(W), degrees - W, -W)
+
+
+class GraphParams(NamedTuple):
+    """All parameters of the graphs of GRMSC, see `polyspan.GRMSC`."""
+
+    n_neighbors: int
+    alpha: float = 1e-3
+    sigma2: str = "own"
+    regularizer: str = "both"
+    weights: tuple[float, ...] | None = None  # of the views; None is 1 for all
+
+
+def graph_laplacian(
+    Xs: Sequence[Array],
+    n_neighbors: int,
+    *,
+    alpha: float = 1e-3,
+    sigma2: str = "own",
+    regularizer: str = "both",
+    weights: Sequence[float] | None = None,
+    given: Sequence[Any] | None = None,
+) -> Array:
+    """Laplacian L = sum_k L_k of the graphs of all views, samples in rows of every X.
+
+    ``weights`` multiply what a single view says; ``given`` are first-order graphs to take instead.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(9, 4))
+    >>> L = graph_laplacian([X, X[:, :2]], 3)
+    >>> np.allclose(L @ np.ones(9), 0)
+    True
+    """
+    weights = [1.0] * len(Xs) if weights is None else weights
+    if given is None:
+        firsts = [first_order(X, n_neighbors) for X in Xs]  # eq. (3)
+        # NumPy graphs of few neighbours are stored sparse: v of them are held at once.
+        firsts = [(sp.csr_array(L) if is_numpy_array(L) else L, sigma) for L, sigma in firsts]
+    else:
+        firsts = [(like(Lambda, X), 0.0) for Lambda, X in zip(given, Xs, strict=True)]
+    if regularizer == "first_order":
+        parts = (w * Lambda for w, (Lambda, _) in zip(weights, firsts, strict=True))
+        total: Any = sum(parts)
+        return laplacian(total.toarray() if sp.issparse(total) else total)
+    W = consistent([Lambda for Lambda, _ in firsts])  # eq. (4)
+    W = W.toarray() if sp.issparse(W) else W + 0.0
+    xp = array_namespace(W)
+    inside = W != 0
+    for w, (Lambda, sigma) in zip(weights, firsts, strict=True):
+        Upsilon = second_order(Lambda, sigma if sigma2 == "first" else None)
+        W += w * alpha * xp.where(inside, xp.zeros_like(W), Upsilon)  # eq. (20), summed
+    return laplacian(W)
 
 
 def normalized(W: Array) -> Array:

@@ -72,26 +72,17 @@ def integer(low: int, *, none: str | None = None) -> Check:
 positive = real(0, open_low=True)
 
 
-class Neighbors:
-    """Check of a number of neighbours: a whole number, or None for ``min(usual, n - 1)``."""
+def neighbors(usual: int) -> Check:
+    """Check a number of neighbours: a whole number, or None for ``min(usual, n - 1)``.
 
-    def __init__(self, usual: int) -> None:
-        self.usual = usual
-        self._check = integer(1, none=f"min({usual}, n - 1)")
-
-    def __call__(self, value: Any) -> str | None:
-        """Check a value."""
-        return self._check(value)
-
-    def count(self, given: int | None, n: int) -> int:
-        """Return the number that was given, or what None means for n samples.
-
-        Examples
-        --------
-        >>> Neighbors(30).count(None, 20), Neighbors(30).count(5, 20)
-        (19, 5)
-        """
-        return min(self.usual, n - 1) if given is None else given
+    Examples
+    --------
+    >>> neighbors(30)(0)
+    'a whole number >= 1, or None for min(30, n - 1)'
+    """
+    check: Any = integer(1, none=f"min({usual}, n - 1)")
+    check.usual = usual
+    return check
 
 
 def flag(value: Any) -> str | None:

@@ -7,8 +7,9 @@ import numpy as np
 import scipy.sparse as sp
 from array_api_compat import array_namespace
 
+from polyspan.inputs.devices import move_arrays
 from polyspan.inputs.memory import available_memory
-from polyspan.inputs.missing import missing_rows, present_rows
+from polyspan.inputs.rows import missing_rows, present_rows
 from polyspan.inputs.views import Views
 from polyspan.solvers.arrays import to_numpy
 
@@ -19,7 +20,10 @@ Moments = tuple[Any, Any, Any]
 
 
 def scale_views(
-    views: Views, scale: str | None, moments: Sequence[Moments] | None = None
+    views: Views,
+    scale: str | None,
+    moments: Sequence[Moments] | None = None,
+    device: str | None = None,
 ) -> list[Any]:
     """Scale every view: samples to unit length, after standardising features if asked.
 
@@ -33,6 +37,8 @@ def scale_views(
         view dense; None leaves the values as they are. Rows of NaN stay.
     moments : list, optional
         What `feature_moments` said of the samples by which to standardise; default: these.
+    device : str, optional
+        Where the scaled views go; default: they stay.
 
     Examples
     --------
@@ -51,7 +57,7 @@ def scale_views(
             view = _dense(view, name)
             view = standard(view, moments_of(view) if moments is None else moments[k])
         scaled.append(unit(view))
-    return scaled
+    return scaled if device is None else move_arrays(scaled, device)
 
 
 def numpy_views(views: Views, scale: str | None) -> list[Any]:

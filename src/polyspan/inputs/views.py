@@ -13,7 +13,7 @@ from array_api_compat import array_namespace, device, is_array_api_obj, is_numpy
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from polyspan.inputs.content import check_content, look
+from polyspan.inputs.rows import check_content, look
 
 
 class Views(NamedTuple):
@@ -133,7 +133,8 @@ def _check_one(view: Any, name: str, estimator: Any, new: bool = False) -> Any:
         )
     if is_array_api_obj(view) and not is_numpy_array(view):
         return _check_foreign(view, name, estimator, new)
-    _check_columns(view, name)
+    if hasattr(view, "dtypes") and hasattr(view, "columns"):
+        _check_columns(view, name)
     try:
         kept: dict[str, Any] = {"accept_sparse": "csr", "dtype": "numeric"}
         if estimator is None:
@@ -163,8 +164,6 @@ def _canonical(view: Any) -> Any:
 
 def _check_columns(view: Any, name: str) -> None:
     """Refuse DataFrame columns that are not numbers, by name."""
-    if not hasattr(view, "dtypes") or not hasattr(view, "columns"):
-        return
     # Nullable and ordinary number and truth columns have these kinds; text, dates, categories not.
     bad = [
         str(column)

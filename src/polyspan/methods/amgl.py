@@ -21,7 +21,7 @@ import numpy as np
 
 from polyspan.base import About, EmbeddingClusterer, Iterative
 from polyspan.graphs import proximity
-from polyspan.inputs.params import Neighbors, param
+from polyspan.inputs.params import neighbors, param
 from polyspan.inputs.views import Views
 from polyspan.solvers.arrays import Array, inverse_root
 from polyspan.solvers.eigen import lowest_eigenpairs
@@ -81,7 +81,7 @@ class AMGL(Iterative, EmbeddingClusterer):
         cost="O(n^3) per turn, about 10 turns",
     )
 
-    n_neighbors: int | None = param(Neighbors(5), default=None)
+    n_neighbors: int | None = param(neighbors(5), default=None)
     tol: float = 1e-8
 
     def solve(self, views: Views, Xs: list[Array]) -> Solution:

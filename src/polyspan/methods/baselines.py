@@ -15,7 +15,7 @@ from sklearn.neighbors import kneighbors_graph
 
 from polyspan.base import About, GraphClusterer, ScaledClusterer
 from polyspan.clustering.spectral import kmeans, quiet_kmeans
-from polyspan.inputs.params import Neighbors, param
+from polyspan.inputs.params import neighbors, param
 from polyspan.inputs.scaling import short_indices
 from polyspan.inputs.views import Views
 from polyspan.solvers.arrays import Array, to_numpy
@@ -119,7 +119,7 @@ class ConcatSpectral(GraphClusterer):
         cost="O(n^2 d) once, sparse eigenvectors",
     )
 
-    n_neighbors: int | None = param(Neighbors(10), default=None)
+    n_neighbors: int | None = param(neighbors(10), default=None)
 
     def solve(self, views: Views, Xs: list[Array]) -> Solution:
         """Return the k-NN graph."""

@@ -29,7 +29,7 @@ from array_api_compat import array_namespace, device
 
 from polyspan.base import About, RepresentationClusterer
 from polyspan.graphs import proximity
-from polyspan.inputs.params import Neighbors, param, positive, real
+from polyspan.inputs.params import neighbors, param, positive, real
 from polyspan.inputs.views import Views
 from polyspan.solvers.arrays import Array
 from polyspan.solvers.eigen import eigh
@@ -85,7 +85,7 @@ class DiMSC(RepresentationClusterer):
     )
     solve_counts = False
 
-    n_neighbors: int | None = param(Neighbors(5), default=None)
+    n_neighbors: int | None = param(neighbors(5), default=None)
     lam_s: float = param(positive, default=0.1)
     lam_v: float = param(real(0), default=1.0)
     tol: float = 1e-4

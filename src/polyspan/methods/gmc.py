@@ -31,7 +31,7 @@ import scipy.sparse as sp
 
 from polyspan.base import About, GraphClusterer, Iterative
 from polyspan.graphs import proximity
-from polyspan.inputs.params import Neighbors, one_of, param, positive
+from polyspan.inputs.params import neighbors, one_of, param, positive
 from polyspan.inputs.scaling import SCALES, scale_views
 from polyspan.inputs.views import Views
 from polyspan.solvers import prox
@@ -97,7 +97,7 @@ class GMC(Iterative, GraphClusterer):
         cost="O(n^3 + m n^2) per turn, up to 20 turns",
     )
 
-    n_neighbors: int | None = param(Neighbors(15), default=None)
+    n_neighbors: int | None = param(neighbors(15), default=None)
     lam: float = param(positive, default=1.0)
     scale: str | None = param(one_of("zscore", *SCALES), default="zscore")
     max_iter: int = 20

@@ -35,11 +35,10 @@ from sklearn.utils import Tags, check_random_state
 
 from polyspan.base import About, OnDevice, Penalised, RepresentationClusterer
 from polyspan.graphs.incomplete import incomplete_laplacian
-from polyspan.graphs.regularizer import GraphParams, graph_laplacian
-from polyspan.inputs.missing import error_weights, filled, missing_rows
+from polyspan.graphs.proximity import GraphParams, graph_laplacian
 from polyspan.inputs.params import (
-    Neighbors,
     matrices,
+    neighbors,
     one_of,
     param,
     positive,
@@ -47,10 +46,11 @@ from polyspan.inputs.params import (
     weights_per_view,
 )
 from polyspan.inputs.precomputed import check_graphs, check_kernel_scales, kernel_features
+from polyspan.inputs.rows import filled, missing_rows
 from polyspan.inputs.scaling import SCALES, scale_views
 from polyspan.inputs.views import Views, weighted_views
 from polyspan.solvers import prox
-from polyspan.solvers.arrays import Array, longest_column, sum_squares
+from polyspan.solvers.arrays import Array, astype, longest_column, sum_squares
 from polyspan.solvers.cache import shared
 from polyspan.solvers.loop import Run, Solution
 from polyspan.solvers.reductions import factor_z_step, largest_entry, reduce_rows
@@ -162,7 +162,7 @@ class GRMSC(Penalised, OnDevice, RepresentationClusterer):
     solve_counts = False
     takes_missing_views = True
 
-    n_neighbors: int | None = param(Neighbors(30), default=None)
+    n_neighbors: int | None = param(neighbors(30), default=None)
     lam1: float = param(positive, default=100.0)
     lam2: float = param(real(0), default=1000.0)
     alpha: float = param(real(0), default=1e-3)
@@ -177,7 +177,9 @@ class GRMSC(Penalised, OnDevice, RepresentationClusterer):
 
     def solve(self, views: Views, Xs: list[Array]) -> Solution:
         """Return Z of Algorithm 1; the factors that do not know lam1 and lam2 may be shared."""
-        n, weights = views.n_samples, self._weights() or [1.0] * len(Xs)
+        n, weights = views.n_samples, [1.0] * len(Xs)
+        if self.view_weights is not None:
+            weights = [float(w) for w in self.view_weights if w > 0]
         lam2 = 0.0 if self.regularizer == "none" else self.lam2
         arrays, what = Xs, FactorParams(len(Xs))
         if lam2 > 0:
@@ -185,24 +187,26 @@ class GRMSC(Penalised, OnDevice, RepresentationClusterer):
             graph = GraphParams(k, self.alpha, self.sigma2, self.regularizer, tuple(weights))
             what = FactorParams(len(Xs), self.orientation, graph)
             if self.graph_scale != "same":
-                arrays = [*Xs, *self._there(scale_views(views, self.graph_scale))]
-        given = self._given_graphs(n)
-        if given is None:
+                arrays = [*Xs, *scale_views(views, self.graph_scale, device=self.device)]
+        if self.graphs is None:
             size = int(self.footprint(views)[0] / 2) * n * n * views.itemsize
             factors = shared(factor_problem, what, arrays, size)
         else:
-            factors = factor_problem(what, arrays, given)
-        Z = None
-        if self.init == "random":
-            Z = check_random_state(self.random_state).uniform(size=(n, n))
-        lam1 = error_weights(self.lam1, weights, Xs)
-        run = self._run()
-        Z = solve_grmsc(Xs, lam1=lam1, lam2=lam2, **self._penalty(), run=run, Z=Z, factors=factors)
-        return run.solution(Z)
+            factors = factor_problem(what, arrays, self._given_graphs(n))
+        random = check_random_state(self.random_state) if self.init == "random" else None
+        Z = None if random is None else random.uniform(size=(n, n))
+        lam1: list[Any] = [float(self.lam1 * w) for w in weights]
+        for k, gone in enumerate(map(missing_rows, Xs)):
+            if gone is not None:  # their errors are free there: nothing is asked of Z
+                lam1[k] = lam1[k] * astype(~gone, Xs[k].dtype)
+        run, steps = self._run(), {"lam1": lam1, "lam2": lam2, **self._penalty()}
+        return run.solution(solve_grmsc(Xs, **steps, run=run, Z=Z, factors=factors))
 
     def _prepare(self, views: Views) -> Views:
-        views = self._used(views)
-        self._given_graphs(views.n_samples)
+        if self.view_weights is not None:
+            views = weighted_views("GRMSC", views, self.view_weights)
+        if self.graphs is not None:
+            self._given_graphs(views.n_samples)
         self.kernel_maps_: list[np.ndarray] | None = None
         if self.precomputed == "kernel":
             check_kernel_scales("GRMSC", self.scale, self.graph_scale)
@@ -212,23 +216,18 @@ class GRMSC(Penalised, OnDevice, RepresentationClusterer):
         return views
 
     def _prepare_new(self, views: Views) -> Views:
-        views = self._used(views, new=True)
+        views = weighted_views("GRMSC", views, self.view_weights, new=True)
         if self.kernel_maps_ is None:
             return views
         return Views(
             [K @ T for K, T in zip(views.arrays, self.kernel_maps_, strict=True)], views.names
         )
 
-    def _used(self, views: Views, new: bool = False) -> Views:
-        return weighted_views("GRMSC", views, self.view_weights, new)
-
     def _weights(self) -> list[float] | None:
         return None if self.view_weights is None else [float(w) for w in self.view_weights if w > 0]
 
-    def _given_graphs(self, n: int) -> list[Any] | None:
-        """Checked first-order graphs of the views that have a weight, if they were given."""
-        if self.graphs is None:
-            return None
+    def _given_graphs(self, n: int) -> list[Any]:
+        """Checked first-order graphs of the views that have a weight."""
         found = check_graphs("GRMSC", self.graphs, self.view_names_, n, self.sigma2)
         if self.view_weights is None:
             return found
@@ -267,22 +266,19 @@ def factor_problem(
 ) -> Factors:
     """Factors of the views in ``arrays``; features for the graphs may follow the views there."""
     Xs, features = arrays[: what.n_views], arrays[-what.n_views :]
-
-    def laplacian() -> Array:
-        graph = what.graph._asdict() if what.graph else {}
-        if given is None and any(missing_rows(X) is not None for X in Xs):
-            return incomplete_laplacian(features, **graph)
-        return graph_laplacian(features, **graph, given=given)
-
-    return factor_grmsc(Xs, laplacian if what.graph else None, what.orientation)
+    if what.graph is None:
+        return factor_grmsc(Xs)
+    if given is None and any(missing_rows(X) is not None for X in Xs):
+        L = incomplete_laplacian(features, **what.graph._asdict())
+    else:
+        L = graph_laplacian(features, **what.graph._asdict(), given=given)
+    return factor_grmsc(Xs, L, what.orientation)
 
 
 def factor_grmsc(
-    Xs: Sequence[Array], L: Array | Callable[[], Array] | None = None, orientation: str = "samples"
+    Xs: Sequence[Array], L: Array | None = None, orientation: str = "samples"
 ) -> Factors:
     """Reduce the views Xs (samples in rows) and factor the Z step with the graph L.
-
-    A function that makes L may stand for it, so that nobody holds its memory during the loop.
 
     Examples
     --------
@@ -294,13 +290,13 @@ def factor_grmsc(
     R = array_namespace(*Rs).concat(Rs)
     ends = np.cumsum([part.shape[0] for part in Rs])
     rows = [slice(int(b - part.shape[0]), int(b)) for b, part in zip(ends, Rs, strict=True)]
-    I, d, z_step = factor_z_step(R.T @ R, L() if callable(L) else L, orientation)
+    I, d, z_step = factor_z_step(R.T @ R, L, orientation)
     return Factors(R @ I.T, rows, back, I, d, z_step)
 
 
 def solve_grmsc(
     Xs: Sequence[Array],
-    L: Array | Callable[[], Array] | None = None,
+    L: Array | None = None,
     *,
     lam1: float | list[Any],
     lam2: float = 1.0,

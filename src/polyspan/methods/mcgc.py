@@ -33,7 +33,7 @@ from scipy.sparse.csgraph import connected_components
 
 from polyspan.base import About, GraphClusterer, Iterative
 from polyspan.graphs import proximity
-from polyspan.inputs.params import Neighbors, flag, param, positive
+from polyspan.inputs.params import flag, neighbors, param, positive
 from polyspan.inputs.views import Views
 from polyspan.solvers import prox
 from polyspan.solvers.arrays import Array, to_numpy
@@ -99,7 +99,7 @@ class MCGC(Iterative, GraphClusterer):
         cost="O(m n^3) per turn, up to 5 turns",
     )
 
-    n_neighbors: int | None = param(Neighbors(15), default=None)
+    n_neighbors: int | None = param(neighbors(15), default=None)
     beta: float = param(positive, default=2.0)
     gamma: float = param(positive, default=1.0)
     as_released: bool = param(flag, default=False)

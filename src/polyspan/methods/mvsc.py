@@ -39,7 +39,6 @@ from polyspan.base import About, GraphClusterer, Iterative
 from polyspan.clustering.spectral import cluster_rows
 from polyspan.graphs import proximity
 from polyspan.inputs.params import integer, one_of, param, positive, real
-from polyspan.inputs.scaling import check_products
 from polyspan.inputs.views import Views
 from polyspan.solvers import prox
 from polyspan.solvers.arrays import Array, to_numpy
@@ -91,6 +90,7 @@ class MVSC(Iterative, GraphClusterer):
     (60,)
     """
 
+    solves_products = True
     about = About(
         paper="Gao et al., ICCV 2015",
         objective=(
@@ -110,8 +110,6 @@ class MVSC(Iterative, GraphClusterer):
 
     def scaled(self, views: Views) -> list[Array]:
         """Scale samples, and make the views dense NumPy arrays."""
-        if self.scale is None:
-            check_products(views)
         Xs = super().scaled(views)
         return [X.toarray() if sp.issparse(X) else to_numpy(X) for X in Xs]
 

@@ -19,8 +19,8 @@ from polyspan.clustering.affinity import affinity_matrix
 from polyspan.clustering.spectral import cluster_rows
 from polyspan.graphs.proximity import normalized
 from polyspan.inputs.devices import check_device
-from polyspan.inputs.missing import missing_rows
 from polyspan.inputs.params import check_params, device_or_none, integer, seed
+from polyspan.inputs.rows import missing_rows
 from polyspan.inputs.views import Views, check_views
 from polyspan.methods.anchor_grmsc.anchors import embed, link_spectrum
 from polyspan.methods.anchor_grmsc.estimator import AnchorGRMSC

@@ -30,11 +30,6 @@ def gram(X: Array) -> Array:
     return (X @ X.T).toarray() if sp.issparse(X) else X @ X.T
 
 
-def diagonal(A: Array) -> Array:
-    """Main diagonal of a square matrix."""
-    return array_namespace(A).linalg.diagonal(A)
-
-
 def diagonal_mask(A: Array) -> Array:
     """Boolean identity matrix of the size, library and device of a square matrix."""
     xp = array_namespace(A)
@@ -73,15 +68,6 @@ def _order_statistic(values: Array, rank: int) -> float:
             high = middle
         else:
             low, below = middle, left
-
-
-def kth_smallest(D: Array, k: int) -> Array:
-    """k-th smallest entry (k = 1 is the smallest) of every row, as a column."""
-    if is_numpy_array(D):
-        return np.partition(D, k - 1, axis=1)[:, k - 1 : k]
-    if is_torch_array(D):  # much faster than kthvalue on a GPU
-        return D.topk(k, dim=1, largest=False).values[:, k - 1 :]
-    return array_namespace(D).sort(D, axis=1)[:, k - 1 : k]
 
 
 def inverse_root(degrees: Array) -> Array:

@@ -57,7 +57,8 @@ class Store:
         return value
 
 
-_active: ContextVar[Store | None] = ContextVar("polyspan_sharing", default=None)
+# The parts of the block that is around, or None.
+active: ContextVar[Store | None] = ContextVar("polyspan_sharing", default=None)
 
 
 @contextmanager
@@ -92,12 +93,12 @@ def sharing(limit: int = 2**30, store: Store | None = None) -> Iterator[Store]:
     True
     """
     if store is None:
-        store = _active.get() or Store(limit)
-    token = _active.set(store)
+        store = active.get() or Store(limit)
+    token = active.set(store)
     try:
         yield store
     finally:
-        _active.reset(token)
+        active.reset(token)
 
 
 def fingerprint(arrays: Sequence[Array]) -> str | None:
@@ -152,7 +153,7 @@ def shared(
     made
     made
     """
-    store = _active.get()
+    store = active.get()
     content = None if store is None else fingerprint(arrays)
     if store is None or content is None:
         return make(what, arrays) if instead is None else instead()

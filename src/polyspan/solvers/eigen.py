@@ -75,10 +75,9 @@ class TopEigenvectors:
     FULL_COST = 3.0  # of a full decomposition, in units of 2 n^3 flops at the speed of GEMM
     GROWTH = 1e10  # between top and limit in one filter: more would drown the small directions
 
-    def __init__(self) -> None:
-        self.how = "none"
-        self._rank = 0
-        self._V: Array | None = None
+    how = "none"
+    _rank = 0
+    _V: Array | None = None
 
     def __call__(self, C: Array, limit: float) -> tuple[Array, Array]:
         """Return eigenvalues above ``limit``, ascending, and their eigenvectors; C is consumed."""

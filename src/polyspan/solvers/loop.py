@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from sklearn.exceptions import ConvergenceWarning
@@ -52,6 +53,7 @@ class Solution(NamedTuple):
     random_state: Any = None  # random numbers that go on after those the solver drew
 
 
+@dataclass
 class Run:
     """Iterate until every named residual is below ``tol``, at most ``max_iter`` times.
 
@@ -86,11 +88,13 @@ class Run:
     (10, True, [0.5, 0.25])
     """
 
-    def __init__(self, name: str, max_iter: int, tol: float, verbose: int = 0) -> None:
-        self.name, self.max_iter, self.tol, self.verbose = name, max_iter, tol, verbose
-        self.n_iter = 0
-        self.converged = False
-        self.history: dict[str, list[float]] = {}
+    name: str
+    max_iter: int
+    tol: float
+    verbose: int = 0
+    n_iter: int = 0
+    converged: bool = False
+    history: dict[str, list[float]] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[int]:
         self.started = time.perf_counter()

@@ -1,6 +1,7 @@
 """Closed-form steps: argmin_B t * penalty(B) + |B - A|_F^2 / 2, for any array library."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,7 @@ def simplex(A: Array) -> Array:
     return xp.clip(A - xp.max(levels, axis=1, keepdims=True), min=0.0)
 
 
+@dataclass
 class SingularThreshold:
     """Lower every singular value by t, at most to zero: the prox of the nuclear norm.
 
@@ -123,9 +125,8 @@ class SingularThreshold:
     1
     """
 
-    def __init__(self) -> None:
-        self.rank = 0
-        self._top = TopEigenvectors()
+    rank: int = 0
+    _top: TopEigenvectors = field(default_factory=TopEigenvectors)
 
     def __call__(self, A: Array, t: float) -> Array:
         """Return A with its singular values lowered by t."""

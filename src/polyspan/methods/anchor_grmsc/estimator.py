@@ -33,8 +33,8 @@ from polyspan.chunked.sources import is_large, open_views
 from polyspan.chunked.workers import Cluster, Threads, active_client, bounds
 from polyspan.clustering.spectral import quiet_kmeans
 from polyspan.graphs.neighbors import EXACT_BELOW
-from polyspan.inputs.content import check_content, joined
-from polyspan.inputs.params import Neighbors, check_params, integer, one_of, param, positive, real
+from polyspan.inputs.params import integer, neighbors, one_of, param, positive, real
+from polyspan.inputs.rows import check_content, joined
 from polyspan.inputs.views import Views
 from polyspan.methods.anchor_grmsc.anchors import (
     Bipartite,
@@ -169,7 +169,7 @@ class AnchorGRMSC(Penalised):
 
     n_anchors: int | None = param(integer(1, none="min(n, max(100, 5 n_clusters))"), default=None)
     anchors: Any = param(kind_of_anchors, default="kmeans")
-    n_neighbors: int | None = param(Neighbors(10), default=None)
+    n_neighbors: int | None = param(neighbors(10), default=None)
     lam1: float = param(positive, default=0.1)
     lam2: float = param(real(0), default=1.0)
     alpha: float | None = param(real(0, none="1e-3 min(1, 2000 / n)"), default=None)
@@ -336,8 +336,7 @@ class AnchorGRMSC(Penalised):
 
     def _open(self, X: Any) -> Views:
         """Check parameters and sizes of views that are read in chunks."""
-        name = type(self).__name__
-        check_params(name, self.get_params(deep=False), self.parameter_checks())
+        self._check_params()
         if self.views is not None:
             raise ValueError(
                 "views=... cuts one 2-D array in memory into views; give files and lazy arrays as "

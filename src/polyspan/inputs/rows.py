@@ -1,4 +1,8 @@
-"""What views hold that no method can use, in memory and in chunks: looked at, then said once."""
+"""What the rows of views hold: samples that lack a view, zeros, NaN; in memory and in chunks.
+
+A sample that lacks a view is a row of NaN there, and nothing is made up for it. What no method can
+use is looked for, and said once.
+"""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -7,9 +11,57 @@ import numpy as np
 import scipy.sparse as sp
 from array_api_compat import array_namespace
 
-from polyspan.inputs.missing import present_rows
-from polyspan.solvers.arrays import to_numpy
+from polyspan.solvers.arrays import Array, to_numpy
 from polyspan.solvers.messages import warn_user
+
+
+def missing_rows(view: Any) -> Any:
+    """Say which samples lack a checked view, as a boolean array, or None when none does.
+
+    Examples
+    --------
+    >>> missing_rows(np.array([[1.0, 2.0], [np.nan, np.nan]]))
+    array([False,  True])
+    """
+    if sp.issparse(view):
+        return None
+    xp = array_namespace(view)
+    gone = xp.isnan(view[:, 0])
+    return gone if bool(xp.any(gone)) else None
+
+
+def present_rows(view: Any, gone: Any) -> Any:
+    """Leave out the rows that `missing_rows` found.
+
+    Examples
+    --------
+    >>> present_rows(np.eye(3), np.array([False, True, False]))
+    array([[1., 0., 0.],
+           [0., 0., 1.]])
+    """
+    if gone is None:
+        return view
+    xp = array_namespace(view)
+    return xp.take(view, xp.nonzero(~gone)[0], axis=0)
+
+
+def filled(X: Array) -> Array:
+    """A view with zeros for rows of NaN.
+
+    A zero column of X_k takes no part in ``X_k Z``: a sample that lacks view k describes nobody
+    there.
+
+    Examples
+    --------
+    >>> filled(np.array([[1.0, 2.0], [np.nan, np.nan]]))
+    array([[1., 2.],
+           [0., 0.]])
+    """
+    gone = missing_rows(X)
+    if gone is None:
+        return X
+    xp = array_namespace(X)
+    return xp.where(gone[:, None], xp.zeros_like(X), X)
 
 
 class Content(NamedTuple):
@@ -41,7 +93,7 @@ def look(view: Any) -> Content:
     if bool(xp.any(bad)):
         nan = bool(xp.any(xp.isnan(view)))
         gone = xp.all(xp.isnan(view), axis=1)
-    there = present_rows(view, gone)
+    there = view if gone is None else present_rows(view, gone)
     constant = bool(xp.all(there == there[:1, :]))
     none = np.zeros(view.shape[0], dtype=bool)
     return Content(
@@ -108,7 +160,8 @@ def check_content(
     ValueError: view 'text' contains NaN: drop or impute these values (1 of 3 samples: row 1) ...
     """
     for one, name in zip(contents, names, strict=True):
-        _check_finite(one, name, missing, new)
+        if one.bad.any():
+            _check_finite(one, name, missing, new)
         n = len(one.bad)
         if n < 2 and not new:
             raise ValueError(f"view {name} has 1 sample; clustering needs at least 2.")
@@ -145,8 +198,6 @@ def check_content(
 
 def _check_finite(one: Content, name: str, missing: bool, new: bool) -> None:
     """Refuse NaN and inf, except rows of NaN where samples may lack views."""
-    if not one.bad.any():
-        return
     what = "NaN" if one.nan else "inf (infinite values)"
     where = f"({one.bad.sum()} of {len(one.bad)} samples: {rows_in_words(one.bad)})"
     if not missing:
