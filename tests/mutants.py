@@ -182,11 +182,14 @@ def run_all(mutants, jobs):
 
 
 def store(path, results):
-    """Write the outcomes; what else a row of an earlier file says, such as "before", is kept."""
+    """Write the outcomes; what else a row of an earlier file says, such as "before", is kept.
+
+    "before" is the outcome on the code before modules had rooms, "-" where there was none.
+    """
     path = Path(path)
     rows = json.loads(path.read_text("utf-8")) if path.exists() else {}
     for mutant, (outcome, seconds) in results.items():
-        rows.setdefault(mutant.id, {}).update(now=outcome, seconds=round(seconds))
+        rows.setdefault(mutant.id, {"before": "-"}).update(now=outcome, seconds=round(seconds))
     ordered = {one.id: rows[one.id] for one in MUTANTS if one.id in rows}
     lines = [f" {json.dumps(name)}: {json.dumps(row)}" for name, row in ordered.items()]
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")

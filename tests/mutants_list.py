@@ -210,8 +210,7 @@ MUTANTS = [
     M("anchor-alpha", "AnchorGRMSC.represent", "min(1, 2000 / n)", "min(1, n / 2000)",
       "test_anchorgrmsc", select="alpha"),
     # --- chunks ---
-    M("chunks-last", "bounds", "min(start + size, n)", "start + size",
-      "test_anchorgrmsc", select=LITERAL),
+    M("chunks-last", "bounds", "min(start + size, n)", "start + size", "test_chunks"),
     M("chunks-spread", "standardize", "gap**2 * count * length / total", "gap**2 * length",
       "test_chunks"),
     M("chunks-unit-first", "scaled", "part if scale is None else unit(part)", "part",
@@ -363,7 +362,8 @@ MUTANTS = [
     M("ids-not-there", "rows_by_id", "row.get(one, -1)", "row.get(one, 0)", "test_matching"),
     M("ids-of-floats", "as_ids.word",
       "str(int(value)) if value == int(value) else str(value)", "str(value)", "test_ids"),
-    M("rows-counted-from-one", "counts_rows", "for k in (0, 1)", "for k in (0,)", "test_ids"),
+    M("rows-counted-from-one", "counts_rows", "for k in (0, 1)", "for k in (0,)", "test_ids",
+      "datasets/test_tables"),
     # --- fit from files, report ---
     M("repeat-seed", "earlier_request", 'seed=asked["seed"]', "seed=0", "test_record",
       select="repeat"),
