@@ -7,7 +7,7 @@ BIN = $(VENV)/bin
 PYTEST = $(BIN)/python -m pytest --numprocesses $(CORES) --maxprocesses 8 --dist loadgroup
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test test-fast test-explore lint reference figure methods bench-methods reproduce smoke docs clean
+.PHONY: help demo test test-fast test-explore mutants lint reference figure methods bench-methods reproduce smoke docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,6 +23,9 @@ test-fast: $(VENV)/.installed-$(EXTRAS) ## the tests for every save: without the
 
 test-explore: $(VENV)/.installed-$(EXTRAS) ## the tests on drawn examples, with new seeds and ten times as many (minutes)
 	HYPOTHESIS_PROFILE=explore $(PYTEST) -m hypothesis
+
+mutants: $(VENV)/.installed-$(EXTRAS) ## plant wrong changes and see the tests notice (needs the data, ten minutes)
+	$(BIN)/python tests/mutants.py
 
 lint: $(VENV)/.installed-$(EXTRAS) ## ruff (rules and format), mypy, and who may import whom
 	$(BIN)/ruff check .

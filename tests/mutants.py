@@ -32,13 +32,14 @@ class NotApplicable(Exception):
 
 
 @cache
-def functions(src):
-    """All functions below a folder: (stem of the module, qualified name, path, spans of lines).
+def definitions(src):
+    """All functions and classes below a folder: (module, qualified name, path, spans of lines).
 
     The docstring is in none of the spans: a change there would change nothing.
     """
     found = []
     for path in sorted(src.rglob("*.py")):
+        module = path.relative_to(src).with_suffix("").as_posix()
         nodes = [("", ast.parse(path.read_text("utf-8")))]
         while nodes:
             prefix, node = nodes.pop()
@@ -46,26 +47,27 @@ def functions(src):
                 name = getattr(child, "name", None)
                 if isinstance(child, ast.ClassDef | ast.FunctionDef):
                     nodes.append((f"{prefix}{name}.", child))
+                    found.append((module, prefix + name, path, code_lines(child)))
                 else:
                     nodes.append((prefix, child))
-                if isinstance(child, ast.FunctionDef):
-                    found.append((path.stem, prefix + name, path, code_lines(child)))
     return found
 
 
-def code_lines(function):
-    """Spans of lines of a function, first and last (not included), without its docstring."""
-    first, last = function.lineno - 1, function.end_lineno
-    if ast.get_docstring(function) is None:
+def code_lines(node):
+    """Spans of lines of a definition, first and last (not included), without its docstring."""
+    first, last = node.lineno - 1, node.end_lineno
+    if ast.get_docstring(node) is None:
         return [(first, last)]
-    doc = function.body[0]
+    doc = node.body[0]
     return [(first, doc.lineno - 1), (doc.end_lineno, last)]
 
 
 def apply(mutant, src):
     """Return the path of the module that a mutant changes, and its changed text."""
-    stem, _, name = mutant.where.rpartition(":")
-    places = [row for row in functions(src) if row[1] == name and stem in ("", row[0])]
+    module, _, name = mutant.where.rpartition(":")  # a folder may stand before the module
+    places = [row for row in definitions(src) if row[1] == name]
+    if module:
+        places = [row for row in places if f"/{row[0]}".endswith(f"/{module}")]
     if len(places) != 1:
         raise NotApplicable(f"mutant {mutant.id} does not apply: {len(places)} times {name}")
     _, _, path, spans = places[0]
@@ -91,7 +93,7 @@ def apply(mutant, src):
 def files_of(mutant, tests):
     """Paths of the test files of a mutant, wherever they are below the folder."""
     found = []
-    for stem in mutant.tests:
+    for stem in mutant.tests:  # a folder may stand before it
         paths = sorted(tests.rglob(f"{stem}.py"))
         if len(paths) != 1:
             raise NotApplicable(f"mutant {mutant.id}: {len(paths)} test files are called {stem}")
@@ -180,11 +182,14 @@ def run_all(mutants, jobs):
 
 
 def store(path, results):
-    """Write the outcomes; what else a row of an earlier file says, such as "before", is kept."""
+    """Write the outcomes; what else a row of an earlier file says, such as "before", is kept.
+
+    "before" is the outcome on the code before modules had rooms, "-" where there was none.
+    """
     path = Path(path)
     rows = json.loads(path.read_text("utf-8")) if path.exists() else {}
     for mutant, (outcome, seconds) in results.items():
-        rows.setdefault(mutant.id, {}).update(now=outcome, seconds=round(seconds))
+        rows.setdefault(mutant.id, {"before": "-"}).update(now=outcome, seconds=round(seconds))
     ordered = {one.id: rows[one.id] for one in MUTANTS if one.id in rows}
     lines = [f" {json.dumps(name)}: {json.dumps(row)}" for name, row in ordered.items()]
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")

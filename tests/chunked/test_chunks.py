@@ -6,12 +6,12 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from polyspan.chunked.chunks import Rows, inspect, standardize
+from polyspan.chunked.chunks import Rows, inspect, make_chunks, standardize
 from polyspan.chunked.sources import is_large, open_views
 from polyspan.chunked.workers import Threads, bounds
 from polyspan.inputs.rows import check_content, joined
 from polyspan.inputs.scaling import scale_views
-from polyspan.inputs.views import check_views
+from polyspan.inputs.views import Views, check_views
 
 
 @pytest.fixture
@@ -176,6 +176,14 @@ def test_chunks_are_scaled_as_the_whole(X, form, scale):
         for part, whole in zip(Rows(views, a, b, scale, scaling, np.float64), wanted, strict=True):
             part, whole = (x.toarray() if sp.issparse(x) else x for x in (part, whole))
             np.testing.assert_allclose(part, whole[a:b], rtol=0, atol=1e-12)
+
+
+def test_the_last_chunk_ends_where_the_rows_end():
+    assert bounds(20, 8) == [(0, 8), (8, 16), (16, 20)]
+    with Threads(1) as workers:
+        views = Views([np.eye(20)], ["0"])
+        chunks, spans, _ = make_chunks(workers, views, 8, "unit", np.float64, True)
+    assert [len(chunk[0]) for chunk in chunks] == [b - a for a, b in spans] == [8, 8, 4]
 
 
 def test_threads_keep_the_order_and_pass_errors_on():

@@ -238,6 +238,14 @@ def test_function_description_and_content_are_the_key():
     assert shared(double, ("k", 3), [X], 1, instead=lambda: "quicker") == "quicker"  # nobody shares
 
 
+def test_data_that_are_not_known_are_not_shared():
+    xp = pytest.importorskip("array_api_strict")
+    with sharing() as store:
+        found = [shared(double, "k", [xp.asarray([x])], 1)[1] for x in (1.0, 2.0)]
+    assert [float(x[0]) for x in found] == [2.0, 4.0]
+    assert not store.parts
+
+
 def test_saved_counts_what_nested_parts_had_cost(monkeypatch):
     clock = iter([0.0, 1.0, 5.0, 7.0])  # inner starts, ends; outer starts, ends
     monkeypatch.setattr("polyspan.solvers.cache.time.perf_counter", lambda: next(clock))
