@@ -300,7 +300,7 @@ MUTANTS = [
       "isinstance(self.random_state, int | np.integer) and ", "",
       "test_selection_large", select="share"),
     # --- what all methods have in common ---
-    M("base-old-attributes", "MultiViewClusterer.fit", "delattr(self, name)  # of an earlier fit", "pass",
+    M("base-old-attributes", "MultiViewClusterer.fit", "delattr(self, name)  # of an", "pass  # of",
       "test_spine"),
     M("base-takes-checked-away", "MultiViewClusterer.fit", "CHECKED | learnt.keys()",
       "learnt.keys()", "test_estimators", select="names_and_numbers"),

@@ -204,7 +204,9 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
         own = {k: v for k, v in own.items() if k != "views" and v is not getattr(defaults, k)}
         if own:
             checks = self.parameter_checks()
-            check_params(defaults.__name__, own, {name: checks[name] for name in own})
+            check_params(
+                defaults.__name__, own, {name: checks[name] for name in own if name in checks}
+            )
 
     def _check_counts(self, n: int) -> None:
         """Refuse more clusters or neighbours than n samples allow."""

@@ -327,13 +327,15 @@ def solve_grmsc(
     C, Y1, Y2, mu = quiet_iterations(iterations, run, factors, lams, lam2, rho, mu0, mu_max, Z)
     # Z, Q, Y2 stand for U^T Z, U^T Q, U^T Y2, I is U^T, C is I - Z and D is X - X Z = R C.
     Z, D = I - C, R @ C
+    del C
     lower_singular = prox.SingularThreshold()
     for _ in iterations:
         E = prox.columns_of_views(D + Y1 / mu, rows, [lam / mu for lam in lams])  # eq. (13)
         Q = lower_singular(Z + Y2 / mu, 1 / mu)  # eq. (17)
         C = z_step(mu, Y2 - mu * Q - R.T @ (Y1 - mu * E), lam2)  # eq. (22)
         Z, D = I - C, R @ C
-        Y1, Y2 = Y1 + mu * (D - E), Y2 + mu * (Z - Q)  # eq. (24)
+        Y1 += mu * (D - E)  # eq. (24)
+        Y2 += mu * (Z - Q)
         mu = min(rho * mu, mu_max)
         split = largest_entry(Z - Q, I.shape[0], run.tol, lambda A: I.T @ A)
         decides = run.tol if split < run.tol else 0.0
@@ -342,6 +344,7 @@ def solve_grmsc(
             for k, X, to_features in zip(rows, Xs, back, strict=True)
         ]
         run.check(split=split, data=max(data))
+        del C, Q  # n x n each: the next threshold, where memory peaks, needs the room
     return I.T @ Z
 
 
