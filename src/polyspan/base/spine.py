@@ -104,6 +104,8 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
     def check(self, X: Any) -> Views:
         """Check parameters and views, without fitting: what can be known to fail fails here.
 
+        It sets ``n_features_in_``, ``view_names_`` and ``view_widths_``, and nothing else.
+
         Parameters
         ----------
         X : as in `fit`
