@@ -179,7 +179,7 @@ class GRMSC(Penalised, OnDevice, RepresentationClusterer):
         """Return Z of Algorithm 1; the factors that do not know lam1 and lam2 may be shared."""
         n, weights = views.n_samples, [1.0] * len(Xs)
         if self.view_weights is not None:
-            weights = [float(w) for w in self.view_weights if w > 0]
+            weights = self._weights() or weights
         lam2 = 0.0 if self.regularizer == "none" else self.lam2
         arrays, what = Xs, FactorParams(len(Xs))
         if lam2 > 0:
