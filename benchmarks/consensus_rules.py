@@ -27,14 +27,13 @@ import numpy as np
 from label_free import WANTED
 from sklearn.base import clone
 
-from polyspan import GRMSC, ConcatSpectral
+from polyspan import GRMSC, ConcatSpectral, sharing
 from polyspan.datasets import load_dataset
 from polyspan.inputs.views import check_views
 from polyspan.metrics import clustering_scores
 from polyspan.selection.consensus import consensus, pairwise_nmi, rank_settings
 from polyspan.selection.grids import baselines, grid_settings
 from polyspan.selection.members import new_row
-from polyspan.solvers.cache import sharing
 
 RULES = ("half", "three quarters", "all", "share", "above", "twice", "groups", "nearest", "plain")
 

@@ -30,12 +30,12 @@ import numpy as np
 import scipy.linalg
 from sklearn.metrics import adjusted_rand_score
 
+from polyspan import sharing
 from polyspan.clustering.spectral import cluster_rows
 from polyspan.datasets import load_dataset
 from polyspan.graphs.proximity import normalized
 from polyspan.inputs.views import check_views
 from polyspan.selection.count import N_CANDIDATES, exact_affinities, stability_of
-from polyspan.solvers.cache import sharing
 
 NAMES = ("bbcsport", "ngs", "three_sources", "prokaryotic", "msrc_v1", "handwritten",
          "yale_images", "movies617", "leaves100")  # fmt: skip

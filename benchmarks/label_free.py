@@ -33,11 +33,10 @@ from typing import Any
 
 import numpy as np
 
-from polyspan import ConcatSpectral
+from polyspan import ConcatSpectral, sharing
 from polyspan.datasets import load_dataset
 from polyspan.metrics import clustering_scores
 from polyspan.selection import count_clusters, select
-from polyspan.solvers.cache import sharing
 
 RESULTS = Path(__file__).parent / "results" / "label_free.jsonl"
 # What label-free selection was asked to reach before it was built; None: no figure was set.

@@ -139,7 +139,7 @@ def cost(rows):
         "## What it cost\n\n" + table(heads, lines) + "\n\nJobs run side by side, and those on the "
         "CPU shared it with other work, so the first hours are not those of a quiet machine; "
         f"processor time is: on two cores {cpu[CPU] / 2:.1f} hours. Fits on the same data share "
-        "graphs and factorisations (`polyspan.solvers.cache`), without which it would be more; the "
+        "graphs and factorisations (`polyspan.sharing`), without which it would be more; the "
         "seconds in the tables count what was shared, these hours do not."
     )
     if cards:

@@ -31,13 +31,12 @@ from pathlib import Path
 import numpy as np
 from sklearn.cluster import MiniBatchKMeans
 
-from polyspan import GRMSC, METHODS, AnchorGRMSC, ConcatSpectral, __version__
+from polyspan import GRMSC, METHODS, AnchorGRMSC, ConcatSpectral, __version__, sharing
 from polyspan.datasets import load_dataset, make_subspaces
 from polyspan.inputs.scaling import scale_views
 from polyspan.inputs.views import check_views
 from polyspan.metrics import clustering_scores
 from polyspan.selection import select
-from polyspan.solvers.cache import sharing
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "scale.jsonl"

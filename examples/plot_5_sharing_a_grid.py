@@ -11,9 +11,8 @@ from itertools import product
 
 import numpy as np
 
-from polyspan import GRMSC
+from polyspan import GRMSC, sharing
 from polyspan.datasets import load_digits_views
-from polyspan.solvers.cache import sharing
 
 data = load_digits_views(n_samples=300)
 lam1s, lam2s = (1.0, 10.0, 100.0), (10.0, 100.0, 1000.0)
