@@ -334,17 +334,18 @@ def solve_grmsc(
         Q = lower_singular(Z + Y2 / mu, 1 / mu)  # eq. (17)
         C = z_step(mu, Y2 - mu * Q - R.T @ (Y1 - mu * E), lam2)  # eq. (22)
         Z, D = I - C, R @ C
-        Y1 += mu * (D - E)  # eq. (24)
-        Y2 += mu * (Z - Q)
+        gaps, apart = D - E, Z - Q
+        Y1 += mu * gaps  # eq. (24)
+        Y2 += mu * apart
         mu = min(rho * mu, mu_max)
-        split = largest_entry(Z - Q, I.shape[0], run.tol, lambda A: I.T @ A)
+        split = largest_entry(apart, I.shape[0], run.tol, lambda A: I.T @ A)
         decides = run.tol if split < run.tol else 0.0
         data = [
-            largest_entry(D[k, :] - E[k, :], X.shape[1], decides, to_features)
+            largest_entry(gaps[k, :], X.shape[1], decides, to_features)
             for k, X, to_features in zip(rows, Xs, back, strict=True)
         ]
         run.check(split=split, data=max(data))
-        del C, Q  # n x n each: the next threshold, where memory peaks, needs the room
+        del C, Q, apart  # n x n each: the next threshold, where memory peaks, needs the room
     return I.T @ Z
 
 
