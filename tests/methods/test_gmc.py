@@ -149,8 +149,10 @@ def test_a_constant_sample_and_huge_values():
 
 def test_too_few_turns_fall_back_on_spectral_clustering():
     model = GMC(n_clusters=3, n_neighbors=6, max_iter=1, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="1 connected components instead of n_clusters=3"):
+    match = "1 connected components instead of n_clusters=3"
+    with pytest.warns(ConvergenceWarning, match=match) as caught:
         model.fit(noise())
+    assert {one.filename for one in caught} == {__file__}  # it points at the call
     assert set(model.labels_) == {0, 1, 2}
 
 

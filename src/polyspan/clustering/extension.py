@@ -1,6 +1,6 @@
 """New samples for a fitted clustering: their representation and their labels.
 
-The mathematics is that of `polyspan.base.MultiViewClusterer.predict`. NumPy only.
+The mathematics is that of `polyspan.base.RepresentationClusterer.predict`. NumPy only.
 """
 
 from collections.abc import Sequence

@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 
 from polyspan.solvers.arrays import Array, inverse_root, to_numpy
 from polyspan.solvers.eigen import eigh
+from polyspan.solvers.messages import warn_user
 
 EXACT_BELOW = 3000  # samples up to which a dense eigensolver is used
 
@@ -217,11 +218,10 @@ def component_clustering(
     found, labels = connected_components(sp.csr_array(W + W.T), directed=False)
     if found == n_clusters:
         return labels
-    warnings.warn(
+    warn_user(
         f"The learned graph has {found} connected components instead of n_clusters={n_clusters}: "
         "the labels come from spectral clustering of it.",
         ConvergenceWarning,
-        stacklevel=3,
     )
     return spectral_clustering(W + W.T, n_clusters, n_init=n_init, random_state=random_state)
 

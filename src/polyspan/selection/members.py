@@ -31,6 +31,7 @@ from polyspan.selection.grids import (
     grid_settings,
 )
 from polyspan.solvers.cache import sharing
+from polyspan.solvers.messages import warn_user
 
 
 @dataclass
@@ -237,11 +238,9 @@ def _check_failures(table: list[dict[str, Any]], estimator: type[MultiViewCluste
         )
     own = [row for row in table if row["method"] == estimator.__name__]
     if own and all(row["status"] == "failed" for row in own):
-        warnings.warn(
+        warn_user(
             f"All {len(own)} settings of {estimator.__name__} failed ({own[0]['reason']}): the "
             "labels come from the baselines alone.",
-            UserWarning,
-            stacklevel=3,
         )
 
 
