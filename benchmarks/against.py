@@ -67,7 +67,7 @@ WORK = {
     "GRMSC NGs": 'grmsc("ngs", 30, 1.0, 10.0, "published")',
     "GRMSC BBCSport": 'grmsc("bbcsport", 30, 100.0, 1000.0, "samples")',
     "GRMSC Handwritten": 'grmsc("handwritten", 10, 0.1, 1.0, "samples")',
-    "GRMSC Hdigit 3,000, 4 turns": (
+    "GRMSC Hdigit 3,000, 4 iterations": (
         'grmsc("hdigit", 10, 0.1, 1.0, "samples", 3000, max_iter=4, mu0=10.0)'
     ),
     "LRR NGs": 'method("lrr", "ngs")',

@@ -67,12 +67,17 @@ def table(
         rows = []
         for seed in range(seeds):
             gaps = remove(views, share, seed)
-            nmi, turns = score(data, setting, gaps, device)
+            nmi, iterations = score(data, setting, gaps, device)
             filled, _ = score(data, setting, impute(gaps), device)
             row = {"data": data.name, "setting": setting, "removed": share, "seed": seed}
             row |= {} if device is None else {"device": device}
             row |= {"date": str(date.today()), "polyspan": __version__}
-            row |= {"nmi": nmi, "n_iter": turns, "nmi_imputed": filled, "nmi_complete": complete}
+            row |= {
+                "nmi": nmi,
+                "n_iter": iterations,
+                "nmi_imputed": filled,
+                "nmi_complete": complete,
+            }
             append_row(store, row)
             rows.append((nmi, filled))
         ours, imputed = np.mean(rows, axis=0)

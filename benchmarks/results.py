@@ -334,7 +334,7 @@ OPEN = {
     "sparse affinity": "ten entries of each column of Z kept",
     "random start": "Z starts at random, as the paper says",
     "one k-means start": "k-means once instead of twenty times",
-    "20 turns": "stopped after the paper's 20 turns",
+    "20 iterations": "stopped after the paper's 20 iterations",
 }
 
 ERRATA = [
@@ -358,8 +358,8 @@ ERRATA = [
     ),
     ("features of the graphs", "not said", "the scaled ones; `graph_scale` changes it"),
     ("norm in the stopping rule", "not defined", "largest absolute entry, original features"),
-    ("convergence", "within 20 iterations", "{turns} turns to 1e-6 at the defaults"),
-    ("start", "Z random", "forgotten in the first turn when lam1 / mu_0 is large"),
+    ("convergence", "within 20 iterations", "{iterations} iterations to 1e-6 at the defaults"),
+    ("start", "Z random", "forgotten in the first iteration when lam1 / mu_0 is large"),
     (
         "alpha",
         "fixed at .001",
@@ -422,7 +422,7 @@ def open_page():
                 missing("open", opened) + "\n",
                 "## Errata and open points\n",
                 table(("where", "as printed", "what holds, and is done here"), ERRATA).format(
-                    turns=_turns(opened)
+                    iterations=_iterations(opened)
                 )
                 + "\n",
                 *effects,
@@ -448,10 +448,12 @@ OPEN_WHY = {
 }
 
 
-def _turns(rows):
-    """Fewest and most turns of GRMSC() to convergence."""
-    turns = [row["iterations"] for row in rows if row["method"] == "GRMSC()" and row["converged"]]
-    return f"{min(turns)} to {max(turns)}" if turns else "more"
+def _iterations(rows):
+    """Fewest and most iterations of GRMSC() to convergence."""
+    iterations = [
+        row["iterations"] for row in rows if row["method"] == "GRMSC()" and row["converged"]
+    ]
+    return f"{min(iterations)} to {max(iterations)}" if iterations else "more"
 
 
 def nearest(rows):

@@ -13,8 +13,8 @@ length, 5% of the samples corrupted in every view, float32. Every fit has a proc
 peak memory is all that the process ever held, the data and the libraries included (with Dask: the
 sum over the workers and the one who asks). Every row is printed and appended to
 benchmarks/results/scale.jsonl; the exponent is that of time in n between the last two sizes. With
---kept the same solution is clustered with other numbers of kept links as well, untimed. --turns
-cuts a fit short, for a lower bound of its time; such a row says so.
+--kept the same solution is clustered with other numbers of kept links as well, untimed.
+--iterations cuts a fit short, for a lower bound of its time; such a row says so.
 """
 
 import argparse
@@ -68,7 +68,7 @@ def fit(method, views, c, real, device, other):
         given = (REAL if real else {"n_anchors": 64}) | other
         given = {} if method == "AnchorGRMSC-default" else given
         model = AnchorGRMSC(c, random_state=0, **given).fit(views)
-        told = {"m": len(model.anchors_[0]), "turns": model.n_iter_,
+        told = {"m": len(model.anchors_[0]), "iterations": model.n_iter_,
                 "products": sum(model.products_),
                 "recall": round(min(model.recall_), 3)}  # fmt: skip
         return model.labels_, told
@@ -79,7 +79,7 @@ def fit(method, views, c, real, device, other):
         given = {"device": device} if method == "GRMSC-default" else given
         given |= {name: value for name, value in other.items() if name != "n_anchors"}
         model = GRMSC(c, random_state=0, **given).fit(views)
-        return model.labels_, {"turns": model.n_iter_} | ({"device": device} if device else {})
+        return model.labels_, {"iterations": model.n_iter_} | ({"device": device} if device else {})
     if method == "select":
         chosen = select(views, c, random_state=0, device=device)
         return chosen.labels, {"settings": len(chosen.table)}
@@ -92,7 +92,7 @@ def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
-def measure(method, work, n, device, anchors, kept, turns):
+def measure(method, work, n, device, anchors, kept, iterations):
     """One row; runs in a process of its own."""
     warnings.simplefilter("ignore")
     if work == "planted":
@@ -101,7 +101,7 @@ def measure(method, work, n, device, anchors, kept, turns):
         data = load_dataset(work)
         views = [X.toarray() if hasattr(X, "toarray") else X for X in data.views]
         labels = data.labels
-    asked = {"n_anchors": anchors, "max_iter": turns}
+    asked = {"n_anchors": anchors, "max_iter": iterations}
     before, other = peak(), {name: value for name, value in asked.items() if value is not None}
     ours = method, views, len(set(labels)), work != "planted", device
     with sharing() if kept else nullcontext():  # one solution for all
@@ -112,7 +112,7 @@ def measure(method, work, n, device, anchors, kept, turns):
             scores = {k: clustering_scores(labels, fit(*ours, other | {"n_kept": k})[0])["nmi"]
                       for k in kept}  # fmt: skip
             told["by kept"] = {str(k): round(score, 4) for k, score in scores.items()}
-    told |= {"cut": True} if turns is not None and told.get("turns") == turns else {}
+    told |= {"cut": True} if iterations is not None and told.get("iterations") == iterations else {}
     return {"work": work, "n": len(labels), "method": method, "s": round(seconds, 1),
             "cpu s": round(cpu, 1), "peak GiB": round(peak(), 2), "data GiB": round(before, 2),
             "nmi": round(clustering_scores(labels, found)["nmi"], 4)} | told  # fmt: skip
@@ -138,7 +138,7 @@ def measure_dask(n, workers):
     return {"work": "planted", "n": n, "method": f"AnchorGRMSC, Dask, {workers} workers",
             "s": round(seconds, 1), "peak GiB": round(held, 2),
             "nmi": round(clustering_scores(labels, model.labels_)["nmi"], 4),
-            "turns": model.n_iter_}  # fmt: skip
+            "iterations": model.n_iter_}  # fmt: skip
 
 
 def alone(function, *args):
@@ -165,12 +165,12 @@ def rows_of(args):
                 own = args.anchors if method == "AnchorGRMSC" else [None]
                 for anchors in own:
                     yield alone(
-                        measure, method, work, n, args.device, anchors, args.kept, args.turns
+                        measure, method, work, n, args.device, anchors, args.kept, args.iterations
                     )
 
 
-HEAD = ["work", "n", "method", "s", "cpu s", "peak GiB", "nmi", "m", "recall", "turns", "products",
-        "by kept"]  # fmt: skip
+HEAD = ["work", "n", "method", "s", "cpu s", "peak GiB", "nmi", "m", "recall", "iterations",
+        "products", "by kept"]  # fmt: skip
 
 
 def line(row):
@@ -226,7 +226,7 @@ def main():
     parser.add_argument("--device", help="where exact GRMSC computes, such as cuda")
     parser.add_argument("--anchors", type=int, nargs="+", default=[None], metavar="M")
     parser.add_argument("--kept", type=int, nargs="+", default=[], metavar="K")
-    parser.add_argument("--turns", type=int, help="stop GRMSC after so many: time at least")
+    parser.add_argument("--iterations", type=int, help="stop GRMSC after so many: time at least")
     parser.add_argument("--dask", type=int, nargs="+", metavar="WORKERS")
     parser.add_argument("--table", action="store_true", help="only print what was found before")
     args = parser.parse_args()

@@ -6,13 +6,13 @@
     python benchmarks/speed.py --device cuda   # solves on a GPU
     python benchmarks/speed.py --float32       # how far float32 moves Z and the labels
     python benchmarks/speed.py --memory 3000   # peak memory of a fit of so many digits, in n x n
-    python benchmarks/speed.py --memory 10000 --turns 3   # of a few turns, all steps at work
+    python benchmarks/speed.py --memory 10000 --iterations 3   # the same, cut short
 
 Data sets are read through ``load_dataset`` (set POLYSPAN_DATA). All times of one table are from one
-process and one run. The floor of a turn is ``4 p n^2 + 4 n^3 + 4 n^2 r`` flops (p rows left after
-the reduction over all views, r singular values kept in that turn) at the rate of an n x n matrix
-product, measured in the same run with the same dtype and threads. Every table is printed and
-appended to benchmarks/results/speed.jsonl.
+process and one run. The floor of an iteration is ``4 p n^2 + 4 n^3 + 4 n^2 r`` flops (p rows left
+after the reduction over all views, r singular values kept in that iteration) at the rate of an n x
+n matrix product, measured in the same run with the same dtype and threads. Every table is printed
+and appended to benchmarks/results/speed.jsonl.
 """
 
 import argparse
@@ -82,7 +82,7 @@ class CountingThreshold(prox.SingularThreshold):
         return Q
 
 
-def ranks_per_turn(*args, **kwargs):
+def ranks_per_iteration(*args, **kwargs):
     plain, prox.SingularThreshold, CountingThreshold.ranks = (
         prox.SingularThreshold,
         CountingThreshold,
@@ -103,7 +103,7 @@ def one_work(name):
     L, graph_s = timed(graph_laplacian, views, k)
     kwargs = {"lam1": lam1, "orientation": orientation}
 
-    ranks = ranks_per_turn(views, lam2 * L, **kwargs)  # also warms up
+    ranks = ranks_per_iteration(views, lam2 * L, **kwargs)  # also warms up
     rates, ours = [], []
     for _ in range(3):
         rates.append(gemm_rate(n))
@@ -111,23 +111,25 @@ def one_work(name):
         Z, seconds = timed(solve_grmsc, views, lam2 * L, run=run, **kwargs)
         ours.append(seconds)
     columns = [X.T for X in views]
-    (Z0, turns), literal_s = timed(
+    (Z0, iterations), literal_s = timed(
         literal.algorithm_1, columns, L, lam1, lam2, orientation, fast=True, symmetric=True
     )
     kind_s = literal_s
     rates.append(gemm_rate(n))
     if orientation == "samples":  # SciPy's Sylvester solver, as one would write it down
-        (Z0, turns), literal_s = timed(
+        (Z0, iterations), literal_s = timed(
             literal.algorithm_1, columns, L, lam1, lam2, orientation, fast=True
         )
-    assert turns == run.n_iter, f"{turns} turns of the literal algorithm, {run.n_iter} of ours"
+    assert iterations == run.n_iter, (
+        f"{iterations} iterations of the literal algorithm, {run.n_iter} of ours"
+    )
     difference = float(np.abs(Z - Z0).max())
     assert difference < 1e-6, f"Z differs by {difference:.1e}"
     labels, spectral_s = timed(spectral_clustering, affinity_matrix(Z), c, random_state=0)
     same = spectral_clustering(affinity_matrix(Z0), c, random_state=0)
     assert clustering_scores(labels, same)["ari"] == 1.0, "the labels differ"
 
-    ranks = [0] * (turns - len(ranks)) + ranks  # the first turns need no threshold at all
+    ranks = [0] * (iterations - len(ranks)) + ranks  # the first iterations need no threshold at all
     p = sum(reduce_rows(X)[0].shape[0] for X in views)
     floor = sum(4 * p * n**2 + 4 * n**3 + 4 * n**2 * r for r in ranks) / np.median(rates)
     baseline, baseline_s = timed(ConcatSpectral(c, random_state=0).fit_predict, data.views)
@@ -136,7 +138,7 @@ def one_work(name):
         "n": n,
         "d": sum(X.shape[1] for X in views),
         "p": p,
-        "turns": turns,
+        "iterations": iterations,
         "largest rank": max(ranks),
         "gflops": round(np.median(rates) / 1e9, 1),
         "literal s": round(literal_s, 2),
@@ -208,7 +210,7 @@ def on_device(device):
                     lambda v=views, L=L, r=run: (solve_grmsc(v, L, lam1=0.1, run=r), wait())[0]
                 )
                 row = {"device": card, "work": name, "n": n, "dtype": dtype.__name__,
-                       "attempt": attempt, "turns": run.n_iter, "graphs s": round(graph_s, 3),
+                       "attempt": attempt, "iterations": run.n_iter, "graphs s": round(graph_s, 3),
                        "solve s": round(seconds, 3), "wanted": f"< {wanted}"}  # fmt: skip
                 if "cuda" in device:
                     row["peak n^2"] = round(
@@ -253,17 +255,17 @@ def float32():
         }
 
 
-def memory(n, turns=None):
+def memory(n, iterations=None):
     """Peak of the resident memory of a whole fit, less what was there before it.
 
-    With ``turns`` the fit is cut short, and mu starts where the threshold has work to do.
+    With ``iterations`` the fit is cut short, and mu starts where the threshold has work to do.
     """
     data = load_dataset("hdigit")
     order = np.random.RandomState(0).permutation(len(data.labels))[:n]
     views = [np.ascontiguousarray(X[order], dtype=np.float64) for X in data.views]
     del data
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    cut = {} if turns is None else {"max_iter": turns, "mu0": 10.0}
+    cut = {} if iterations is None else {"max_iter": iterations, "mu0": 10.0}
     model = GRMSC(10, n_neighbors=10, lam1=0.1, lam2=1.0, alpha=1e-3 * min(1, 2000 / n), **cut)
     _, seconds = timed(model.fit, views)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
@@ -273,7 +275,7 @@ def memory(n, turns=None):
         "peak GiB": round(peak / 2**30, 2),
         "peak n^2": round(peak / (8 * n * n), 1),
         "estimate n^2": round(model.footprint(check_views(views))[0], 1),
-        "turns": model.n_iter_,
+        "iterations": model.n_iter_,
         "fit s": round(seconds, 1),
     }
 
@@ -300,14 +302,14 @@ def main():
     parser.add_argument("--growth", action="store_true")
     parser.add_argument("--float32", action="store_true")
     parser.add_argument("--memory", type=int, metavar="N")
-    parser.add_argument("--turns", type=int, metavar="T")
+    parser.add_argument("--iterations", type=int, metavar="T")
     parser.add_argument("--device")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     if args.device:
         show(on_device(args.device), f"Solve on {args.device}")
     elif args.memory:
-        show(memory(args.memory, args.turns), "Peak memory")
+        show(memory(args.memory, args.iterations), "Peak memory")
     elif args.growth:
         show(growth(), "Growth with n")
     elif args.float32:

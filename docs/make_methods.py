@@ -34,7 +34,7 @@ departs from the paper.
 
 
 def cited(paper: str) -> str:
-    """Turn an arXiv number or a DOI at the end of a citation into a link around it."""
+    """Iteration an arXiv number or a DOI at the end of a citation into a link around it."""
     words, _, number = paper.rpartition(", ")
     for kind, site in (("arXiv:", "https://arxiv.org/abs/"), ("doi:", "https://doi.org/")):
         if number.startswith(kind):

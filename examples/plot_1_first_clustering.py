@@ -20,7 +20,7 @@ from polyspan import GRMSC
 
 model = GRMSC(n_clusters=10, affinity="sparse", random_state=0)
 labels = model.fit_predict(data.views)
-print(f"{model.n_iter_} turns")
+print(f"{model.n_iter_} iterations")
 
 # %%
 # Here the true digits are known, so the clusters can be scored. They were not used above.

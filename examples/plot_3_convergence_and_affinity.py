@@ -2,7 +2,8 @@
 Convergence and affinity
 ========================
 
-What a fit knows about itself: the residuals of every turn, and the affinity that was clustered.
+What a fit knows about itself: the residuals of every iteration, and the affinity that was
+clustered.
 """
 
 # %%
@@ -14,9 +15,9 @@ dense = GRMSC(n_clusters=10, random_state=0).fit(data.views)
 sparse = GRMSC(n_clusters=10, affinity="sparse", random_state=0).fit(data.views)
 
 # %%
-# ``history_`` has one number per turn for each residual: how far ``X`` is from ``X Z + E``, and
-# ``Z`` from its low-rank copy. The solver stops when both are below ``tol``; if it does not get
-# there within ``max_iter`` turns, ``fit`` warns.
+# ``history_`` has one number per iteration for each residual: how far ``X`` is from ``X Z + E``,
+# and ``Z`` from its low-rank copy. The solver stops when both are below ``tol``; if it does not get
+# there within ``max_iter`` iterations, ``fit`` warns.
 import matplotlib.pyplot as plt
 
 from polyspan.figures import plot_affinity, plot_convergence

@@ -1,4 +1,4 @@
-"""Algorithm 1 of the paper, transliterated: no reduction, a full SVD and a full solve every turn.
+"""Algorithm 1 of the paper, transliterated: no reduction, a full SVD and solve in every iteration.
 
 Slow on purpose. The library is held against it. Samples are columns. Errata as the library
 handles them: eq. (23) has - mu X^T E and - Y2, the SVD is U S V^T, and the soft threshold is the
@@ -49,7 +49,7 @@ def algorithm_1(
     fast=False,
     symmetric=False,
 ):
-    """Return Z and the number of turns; a list lam1 has a weight, or one per sample, for each view.
+    """Return Z and the number of iterations; a list lam1 has a weight, or one per sample, by view.
 
     For comparisons of speed: ``fast`` takes gesdd where it succeeds, as NumPy does, and
     ``symmetric`` solves the Sylvester equation by symmetric eigensolvers instead of SciPy's
@@ -62,9 +62,9 @@ def algorithm_1(
     Y2 = np.zeros((n, n))
     M = lam2 * (L + L.T)
     lams = lam1 if isinstance(lam1, list) else [lam1] * len(Xs)
-    turns = 0
-    while turns < max_iter:
-        turns += 1
+    iterations = 0
+    while iterations < max_iter:
+        iterations += 1
         E = []
         for X, Y, lam in zip(Xs, Y1, lams, strict=True):
             T = X - X @ Z + Y / mu  # eq. (14)
@@ -87,7 +87,7 @@ def algorithm_1(
         left = [np.abs(X - X @ Z - e).max() for X, e in zip(Xs, E, strict=True)]
         if max(left) < eps and np.abs(Z - Q).max() < eps:
             break
-    return Z, turns
+    return Z, iterations
 
 
 def svd(A, fast):

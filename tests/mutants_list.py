@@ -19,7 +19,7 @@ def M(id, where, old, new, *tests, select="", survives=False):
     return Mutant(id, where, old, new, tests, select, survives)
 
 
-LITERAL = "literal_algorithm_on_random or literal_recursion"  # Algorithm 1, turn by turn
+LITERAL = "literal_algorithm_on_random or literal_recursion"  # Algorithm 1, iteration by iteration
 
 # fmt: off
 MUTANTS = [
@@ -274,7 +274,7 @@ MUTANTS = [
     # --- the loop, and what fits share ---
     M("run-any", "Run.check", "all(value < self.tol", "any(value < self.tol", "test_loop"),
     M("run-equal", "Run.check", "value < self.tol", "value <= self.tol", "test_loop"),
-    M("run-turns-left", "Run.turns_left", "(len(worst) - 1)", "len(worst)", "test_loop"),
+    M("run-iterations-left", "Run.iterations_left", "(len(worst) - 1)", "len(worst)", "test_loop"),
     M("key-without-clusters", "MultiViewClusterer._solution",
       '(set() if self.solve_counts else {"n_clusters"})', '{"n_clusters"}', "test_cache",
       select="not every_method"),

@@ -45,7 +45,7 @@ def planted(n=45, noise=0.02, seed=0):
     return data.views, data.labels
 
 
-def few_turns(name):
+def few_iterations(name):
     """Parameters of a fit that need not converge."""
     if name == "bestsingleview":
         return {"estimator": LRR(max_iter=5)}
@@ -149,7 +149,7 @@ def test_every_parameter_is_documented_with_its_default(name):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_all_forms_give_the_same_labels(name):
     views, _ = planted()
-    few = few_turns(name)
+    few = few_iterations(name)
     wanted = make(name, **few).fit_predict(views)
     whole = np.hstack(views)
     forms = {
@@ -200,7 +200,7 @@ def everything(n):
 def test_pipeline(name):
     views, _ = planted()
     whole = np.hstack(views)
-    pipe = make_pipeline(MinMaxScaler(), make(name, views=CUTS, **few_turns(name)))
+    pipe = make_pipeline(MinMaxScaler(), make(name, views=CUTS, **few_iterations(name)))
     wanted = clone(pipe[-1]).fit_predict(MinMaxScaler().fit_transform(whole))
     np.testing.assert_array_equal(pipe.fit_predict(whole), wanted)
     framed = clone(pipe).set_output(transform="pandas").fit_predict(pd.DataFrame(whole))
@@ -211,7 +211,7 @@ def test_pipeline(name):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_grid_search(name):
     views, labels = planted()
-    few = few_turns(name)
+    few = few_iterations(name)
     model, grid = make(name, views=CUTS, **few), {"n_clusters": [2, 3, 4]}
     search = GridSearchCV(model, grid, cv=everything(45), scoring=score)
     search.fit(np.hstack(views), labels)
@@ -256,7 +256,7 @@ def long_indices(view):
 def sparse_is_as_dense(name, convert):
     """The labels of converted views are those of the dense ones."""
     views = counted() if name in SEVERAL else counted()[:1]
-    params = few_turns(name)
+    params = few_iterations(name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         wanted = make(name, **params).fit_predict(views)
@@ -375,7 +375,7 @@ def test_input_is_not_modified(name):
         for part in (view.data, view.indices, view.indptr):
             part.setflags(write=False)
     for scale in ("unit", "standard+unit", None):
-        params = few_turns(name) | {"scale": scale}
+        params = few_iterations(name) | {"scale": scale}
         if name == "bestsingleview":
             params = {"estimator": LRR(scale=scale, max_iter=5)}
         model = make(name, **params)
@@ -444,11 +444,11 @@ WRONG = {
 
 
 def fails_before_any_work(model, X, kind, match):
-    """The error comes, and no solver has made a turn."""
-    turns = []
-    with watching(turns.append), pytest.raises(kind, match=match) as caught:
+    """The error comes, and no solver has made an iteration."""
+    iterations = []
+    with watching(iterations.append), pytest.raises(kind, match=match) as caught:
         model.fit(X)
-    assert not turns
+    assert not iterations
     assert "\n" not in str(caught.value)
     assert not hasattr(model, "labels_")
 

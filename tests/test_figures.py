@@ -68,7 +68,7 @@ def test_convergence_has_a_line_per_residual():
 
 @pytest.mark.parametrize("history", [{}, {"data": []}])
 def test_convergence_of_nothing(history):
-    with pytest.raises(ValueError, match="the history has no turns: fit the model first"):
+    with pytest.raises(ValueError, match="the history has no iterations: fit the model first"):
         plot_convergence(history)
 
 

@@ -69,7 +69,7 @@ MODELS = {
     "graphs by name": GRMSC(3, graphs={"0": np.ones((45, 45)), "1": np.ones((45, 45))}),
     "numpy numbers": GRMSC(np.int64(3), lam1=np.float64(7.0), max_iter=np.int32(40)),
     "nested": BestSingleView(LRR(3, lam=0.3), random_state=np.random.RandomState(1)),
-    "one turn": GRMSC(3, max_iter=1),
+    "one iteration": GRMSC(3, max_iter=1),
 }
 
 

@@ -97,12 +97,12 @@ def plot_affinity(affinity: Any, labels: Any, ax: "Axes | None" = None) -> "Axes
 def plot_convergence(
     history: Mapping[str, Sequence[float]], tol: float | None = None, ax: "Axes | None" = None
 ) -> "Axes":
-    """Draw the residuals of every turn on a logarithmic axis.
+    """Draw the residuals of every iteration on a logarithmic axis.
 
     Parameters
     ----------
     history : mapping of str to list of float
-        ``model.history_``: one list per residual, one number per turn.
+        ``model.history_``: one list per residual, one number per iteration.
     tol : float, optional
         Draws a line at the tolerance below which the solver stops.
     ax : matplotlib Axes, optional
@@ -123,20 +123,20 @@ def plot_convergence(
     ('log', 3)
     """
     if not any(len(values) for values in history.values()):
-        raise ValueError("the history has no turns: fit the model first.")
+        raise ValueError("the history has no iterations: fit the model first.")
     ax = new_figure(5.2, 3.6).add_subplot() if ax is None else ax
     for k, (name, values) in enumerate(history.items()):
-        turns = np.arange(1, len(values) + 1)
+        iterations = np.arange(1, len(values) + 1)
         shown = np.where(np.asarray(values, float) > 0, values, np.nan)  # no logarithm of zero
         words = RESIDUALS.get(name, name)
-        ax.plot(turns, shown, color=LINES[k % len(LINES)], lw=1.8, label=words)
+        ax.plot(iterations, shown, color=LINES[k % len(LINES)], lw=1.8, label=words)
     if tol:
         ax.axhline(tol, color=FAINT, lw=0.9, ls=(0, (4, 3)))
         ax.annotate(
             f"tol = {tol:g}", (1, tol), (2, 3), textcoords="offset points", color=FAINT, size=8
         )
     ax.set_yscale("log")
-    ax.set_xlabel("turn", color=INK, size=9)
+    ax.set_xlabel("iteration", color=INK, size=9)
     ax.tick_params(colors=FAINT, labelsize=8, labelcolor=INK)
     ax.grid(axis="y", color="#eceff3", lw=0.8)
     ax.set_axisbelow(True)

@@ -203,12 +203,12 @@ def test_nothing_half_written_stays(folder, capsys, monkeypatch, error):
     assert capsys.readouterr().err.startswith("polyspan: ")
 
 
-def test_progress_follows_the_turns(monkeypatch):
+def test_progress_follows_the_iterations(monkeypatch):
     seen = []
     monkeypatch.setattr(demo, "follow", lambda bar, task, run: seen.append((task, run.n_iter)))
     rows = demo.fit_all(load_digits_views(60), 0)
-    turns = [n for task, n in seen if task == 0]
-    assert turns == list(range(1, rows["GRMSC"].model.n_iter_ + 1))
+    iterations = [n for task, n in seen if task == 0]
+    assert iterations == list(range(1, rows["GRMSC"].model.n_iter_ + 1))
     assert {task for task, _ in seen} == {0, 1}
 
 
@@ -217,14 +217,16 @@ def test_the_bar_on_a_terminal(monkeypatch, capsys):
     monkeypatch.setenv("FORCE_COLOR", "1")
     run = Run("solver", max_iter=50, tol=3e-7)
     with demo.progress_bar() as bar:
-        task = bar.add_task("solver", total=None, turn="")
-        for turn in run:
-            run.check(size=10.0**-turn)
+        task = bar.add_task("solver", total=None, iteration="")
+        for iteration in run:
+            run.check(size=10.0**-iteration)
             demo.follow(bar, task, run)
-            if turn == 3:
-                assert bar.tasks[0].total == 7  # a tenth per turn: 1e-7 comes four turns on
+            if iteration == 3:
+                assert (
+                    bar.tasks[0].total == 7
+                )  # a tenth per iteration: 1e-7 comes four iterations on
                 bar.refresh()
-    assert "turn 3 of about 7, 0 s left" in capsys.readouterr().err
+    assert "iteration 3 of about 7, 0 s left" in capsys.readouterr().err
 
 
 def test_the_figure_shows_what_was_found():

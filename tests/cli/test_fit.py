@@ -102,20 +102,20 @@ def test_certainty_is_written_where_it_is_known(monkeypatch, capsys):
 def test_warnings_become_notes(capsys):
     assert main(["fit", *FILES, *GRMSC3, "--set", "max_iter=1"]) == 0
     err = capsys.readouterr().err
-    assert err.startswith("polyspan: note: GRMSC stopped after max_iter=1 turns")
+    assert err.startswith("polyspan: note: GRMSC stopped after max_iter=1 iterations")
     assert err.count("\n") == 1
     assert "max_iter=1" in json.loads(Path("labels.json").read_text())["warnings"][0]
 
 
 def test_progress_on_a_terminal(monkeypatch, capsys):
-    turns = []
-    monkeypatch.setattr(work, "follow", lambda bar, task, run: turns.append(run.n_iter))
+    iterations = []
+    monkeypatch.setattr(work, "follow", lambda bar, task, run: iterations.append(run.n_iter))
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert main(["fit", *FILES, *GRMSC3]) == 0
     assert "GRMSC" in capsys.readouterr().err
-    assert turns == list(range(1, len(turns) + 1))
-    assert len(turns) > 5
+    assert iterations == list(range(1, len(iterations) + 1))
+    assert len(iterations) > 5
 
 
 # --- Failures: exit code 1, nothing written. ---

@@ -86,21 +86,21 @@ def test_solves_every_column(weight, order):
     dense = graph_laplacian(views, 7, alpha=0.01)
     Z, F = rng.normal(size=(2, 90, 4))
     shift = np.array([1e-4, 0.1, 7.0, 1e5])
-    X, turns = solve(L, [Z[:50], Z[50:]], [F[:50], F[50:]], weight, shift, 1e-12)
+    X, iterations = solve(L, [Z[:50], Z[50:]], [F[:50], F[50:]], weight, shift, 1e-12)
     for i, s in enumerate(shift):
         wanted = np.linalg.solve(
             s * np.eye(90) + weight * dense, F[:, i] - weight * dense @ Z[:, i]
         )
         # the dense solver loses nine digits where weight / shift is 1e8
         assert_allclose(X[:, i], wanted, rtol=0, atol=1e-6 * np.abs(wanted).max())
-    assert turns <= 120
+    assert iterations <= 120
 
 
 def test_a_solved_system_costs_one_product():
     L = make(some_views(), 7, 0.01)
     Z = np.random.default_rng(0).normal(size=(90, 2))
-    X, turns = solve(L, [Z], [2.0 * product(L, Z)], 2.0, np.array([0.1, 1.0]), 1e-6)
-    assert turns == 1
+    X, iterations = solve(L, [Z], [2.0 * product(L, Z)], 2.0, np.array([0.1, 1.0]), 1e-6)
+    assert iterations == 1
     assert_allclose(X, 0, atol=1e-12)
 
 

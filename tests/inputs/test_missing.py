@@ -103,7 +103,7 @@ def test_reaches_the_optimum_that_cvxpy_finds():
     run = Run("GRMSC", 20_000, 1e-8)
     Z = solve_grmsc(Xs, L, lam1=lam1, rho=1.01, mu0=1e-2, mu_max=1e8, run=run)
     assert run.converged
-    # SCS is asked for 1e-8; our mu grows by 1% a turn, which leaves a gap of some 1e-5.
+    # SCS is asked for 1e-8; our mu grows by 1% an iteration, which leaves a gap of some 1e-5.
     assert objective(Z, Xs, L, 0.7) == pytest.approx(best, rel=1e-4)
 
 
@@ -116,10 +116,10 @@ def test_equals_the_literal_algorithm(lam1, lam2, weights):
     model = GRMSC(3, n_neighbors=8, lam1=lam1, lam2=lam2, max_iter=200, view_weights=weights)
     model.fit(gaps)
     lams = [w * lam1 * ~missing_rows(X) for w, X in zip(weights or [1] * 3, unit, strict=True)]
-    Z, turns = literal.algorithm_1(
+    Z, iterations = literal.algorithm_1(
         [filled(X).T for X in unit], L, lams, lam2, "samples", max_iter=200, symmetric=True
     )
-    assert model.n_iter_ == turns
+    assert model.n_iter_ == iterations
     assert_allclose(model.representation_, Z, rtol=0, atol=1e-6)  # as without gaps
 
 
@@ -278,10 +278,10 @@ def zero_elsewhere():
 @pytest.mark.parametrize("case", WRONG)
 def test_refused(case):
     views, match = WRONG[case]
-    turns = []
-    with watching(turns.append), pytest.raises(ValueError, match=match) as caught:
+    iterations = []
+    with watching(iterations.append), pytest.raises(ValueError, match=match) as caught:
         GRMSC(3).fit(views)
-    assert not turns
+    assert not iterations
     assert "\n" not in str(caught.value)
 
 

@@ -30,10 +30,10 @@ def kernels(Xs):
 
 
 def refused(model, views, match):
-    turns = []
-    with watching(turns.append), pytest.raises(ValueError, match=match) as caught:
+    iterations = []
+    with watching(iterations.append), pytest.raises(ValueError, match=match) as caught:
         model.fit(views)
-    assert not turns
+    assert not iterations
     assert "\n" not in str(caught.value)
 
 
@@ -219,8 +219,8 @@ def test_weights_multiply_the_errors_and_what_a_view_adds():
     common = graph_laplacian(Xs, 8, alpha=0.0)
     L = common + sum(x * (one - common) for x, one in zip(w, alone, strict=True))
     assert_allclose(graph_laplacian(Xs, 8, weights=w), L, rtol=0, atol=1e-14)
-    Z, turns = literal.algorithm_1([X.T for X in Xs], L, [1.0 * x for x in w], 10.0, "samples")
-    assert model.n_iter_ == turns
+    Z, iterations = literal.algorithm_1([X.T for X in Xs], L, [1.0 * x for x in w], 10.0, "samples")
+    assert model.n_iter_ == iterations
     assert_allclose(model.representation_, Z, rtol=0, atol=1e-6)  # as without weights
     plain = GRMSC(3, lam1=1.0, lam2=10.0, n_neighbors=8).fit(views).representation_
     assert np.abs(plain - Z).max() > 1e-3

@@ -60,8 +60,8 @@ def objective(Ws, F):
 def test_the_objective_falls_to_a_fixed_point():
     Ws = [graph(seed=0), graph(seed=1, link=0.5), graph(seed=2, link=1.0)]
     values = []
-    for turns in range(1, 8):
-        run = Run("AMGL", turns, 0.0)
+    for iterations in range(1, 8):
+        run = Run("AMGL", iterations, 0.0)
         F, _ = solve_amgl(Ws, 3, run=run)
         values.append(objective(Ws, F))
     falls = -np.diff(values) / values[:-1]

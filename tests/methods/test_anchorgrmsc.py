@@ -70,9 +70,9 @@ def literal(Xs, As, L, lam1, lam2, rho=1.9, mu=1e-4, mu_max=1e6, tol=1e-6):
     Z, Y2 = np.zeros((m, n)), np.zeros((m, n))
     Y1 = [np.zeros_like(X) for X in Xs]
     G = sum(A.T @ A for A in As)
-    turn = 0
-    while turn < 100:
-        turn += 1
+    iteration = 0
+    while iteration < 100:
+        iteration += 1
         E = []
         for X, A, Y in zip(Xs, As, Y1, strict=True):
             T = X - A @ Z + Y / mu
@@ -90,7 +90,7 @@ def literal(Xs, As, L, lam1, lam2, rho=1.9, mu=1e-4, mu_max=1e6, tol=1e-6):
         mu = min(rho * mu, mu_max)
         if max(np.abs(Z - Q).max(), *(np.abs(r).max() for r in rest)) < tol:
             break
-    return Z, turn
+    return Z, iteration
 
 
 @pytest.mark.parametrize(("lam1", "lam2"), [(0.1, 1.0), (10.0, 0.0), (1.0, 10.0)])
@@ -98,14 +98,15 @@ def test_equals_the_literal_recursion_with_few_anchors(lam1, lam2):
     # 5 anchors, 60 and 25 features: most of a sample is out of reach of the anchors
     views = random_views(n=24)
     chosen = np.array([20, 3, 11, 7, 0])
-    # tol is a length where samples are out of reach: a turn more is allowed, so take a small one
+    # tol is a length where samples are out of reach: an iteration more is allowed, so take a small
+    # one
     model = AnchorGRMSC(
         3, anchors=chosen, n_neighbors=5, lam1=lam1, lam2=lam2, alpha=0.01, tol=1e-8, chunk_size=10
     ).fit(views)
     Xs = scale_views(check_views(views), "unit")
     L = graph_laplacian(Xs, 5, alpha=0.01)
-    Z, turns = literal([X.T for X in Xs], [X[chosen].T for X in Xs], L, lam1, lam2, tol=1e-8)
-    assert abs(model.n_iter_ - turns) <= 1
+    Z, iterations = literal([X.T for X in Xs], [X[chosen].T for X in Xs], L, lam1, lam2, tol=1e-8)
+    assert abs(model.n_iter_ - iterations) <= 1
     assert_allclose(model.representation_, Z, rtol=0, atol=1e-6)
 
 
@@ -425,10 +426,10 @@ project = module.project
 
 
 def fails(model, X, kind, match):
-    turns = []
-    with watching(turns.append), pytest.raises(kind, match=match) as caught:
+    iterations = []
+    with watching(iterations.append), pytest.raises(kind, match=match) as caught:
         model.fit(X)
-    assert not turns
+    assert not iterations
     assert "\n" not in str(caught.value)
     assert not hasattr(model, "labels_")
 
@@ -474,7 +475,7 @@ def test_what_does_not_fit_is_refused(monkeypatch):
 
 
 def test_says_when_it_did_not_converge():
-    with pytest.warns(UserWarning, match=r"AnchorGRMSC stopped after max_iter=3 turns"):
+    with pytest.warns(UserWarning, match=r"AnchorGRMSC stopped after max_iter=3 iterations"):
         model = AnchorGRMSC(3, max_iter=3).fit(random_views())
     assert model.n_iter_ == 3
     with warnings.catch_warnings():

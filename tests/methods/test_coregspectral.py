@@ -42,12 +42,12 @@ def top(A, c):
     return scipy.linalg.eigh(A)[1][:, -c:]
 
 
-def literal(Ls, c, lam, variant, turns):
+def literal(Ls, c, lam, variant, iterations):
     """The recursion on projections, which do not depend on signs or rotations of eigenvectors."""
     m = len(Ls)
     Ps = [top(L, c) @ top(L, c).T for L in Ls]
     star = top(sum(Ps), c) @ top(sum(Ps), c).T
-    for _ in range(turns):
+    for _ in range(iterations):
         for v in range(m):
             near = star if variant == "centroid" else sum(Ps[w] for w in range(m) if w != v)
             U = top(Ls[v] + lam * near, c)
@@ -57,14 +57,14 @@ def literal(Ls, c, lam, variant, turns):
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("turns", [1, 4])
-def test_equals_the_literal_algorithm(variant, turns):
+@pytest.mark.parametrize("iterations", [1, 4])
+def test_equals_the_literal_algorithm(variant, iterations):
     Ls = kernels()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        run = Run("", turns, 0.0)
+        run = Run("", iterations, 0.0)
         Us = solve_coregspectral(Ls, 3, lam=0.1, variant=variant, run=run)
-    wanted = literal(Ls, 3, 0.1, variant, turns)
+    wanted = literal(Ls, 3, 0.1, variant, iterations)
     for U, P in zip(Us, wanted, strict=True):
         assert_allclose(U @ U.T, P, rtol=0, atol=1e-10)  # rounding over small eigenvalue gaps
 
@@ -83,8 +83,8 @@ def test_the_objective_rises_and_the_history_says_by_how_much(variant):
     values = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        for turns in range(1, 8):
-            run = Run("", turns, 0.0)
+        for iterations in range(1, 8):
+            run = Run("", iterations, 0.0)
             Us = solve_coregspectral(Ls, 3, lam=0.2, variant=variant, run=run)
             values.append(objective(Ls, Us, 0.2, variant))
     rises = np.array(values[1:]) / values[:-1] - 1

@@ -36,7 +36,7 @@ def views(n=12, dims=(5, 30), seed=0):
     return [X / np.linalg.norm(X, axis=1, keepdims=True) for X in Xs]
 
 
-def literal(Xs, lam_c, lam_d, as_released, turns, rho=1.1, mu=1e-6):
+def literal(Xs, lam_c, lam_d, as_released, iterations, rho=1.1, mu=1e-6):
     """The recursion from the mathematics: all features, plain SVDs and inverses."""
     Xs = [X.T for X in Xs]
     n = Xs[0].shape[1]
@@ -44,7 +44,7 @@ def literal(Xs, lam_c, lam_d, as_released, turns, rho=1.1, mu=1e-6):
     C, Y2 = np.zeros((2, n, n))
     Ds = [np.zeros((n, n)) for _ in Xs]
     Es, Ws, Ys, Y3s = ([np.zeros_like(X) for X in Xs] for _ in range(4))
-    for _ in range(turns):
+    for _ in range(iterations):
         right = np.zeros((n, n))
         for v, X in enumerate(Xs):
             left = X.T @ X + 2 * lam_d / mu * I
@@ -71,15 +71,20 @@ def literal(Xs, lam_c, lam_d, as_released, turns, rho=1.1, mu=1e-6):
 @pytest.mark.parametrize(("lam_c", "lam_d"), [(0.1, 0.1), (0.02, 1.0)])
 def test_equals_the_literal_algorithm(as_released, lam_c, lam_d):
     Xs = views()
-    for turns in (1, 5, 100, 180):
-        with case(turns, "turns"):
+    for iterations in (1, 5, 100, 180):
+        with case(iterations, "iterations"):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 C, Ds = solve_csmsc(
-                    Xs, lam_c=lam_c, lam_d=lam_d, as_released=as_released, run=Run("", turns, 0.0)
+                    Xs,
+                    lam_c=lam_c,
+                    lam_d=lam_d,
+                    as_released=as_released,
+                    run=Run("", iterations, 0.0),
                 )
-            wanted = literal(Xs, lam_c, lam_d, as_released, turns)
-            # singular values are lowered to an accuracy of 1e-10, and turns make that a little more
+            wanted = literal(Xs, lam_c, lam_d, as_released, iterations)
+            # singular values are lowered to an accuracy of 1e-10, and iterations make that a little
+            # more
             assert_allclose(C, wanted[0], rtol=0, atol=1e-8)
             for one, two in zip(Ds, wanted[1], strict=True):
                 assert_allclose(one, two, rtol=0, atol=1e-8)
@@ -110,7 +115,7 @@ def test_reaches_the_optimum_that_cvxpy_finds(lam_c, lam_d):
         Xs, lam_c=lam_c, lam_d=lam_d, as_released=False, rho=1.005, mu0=0.1, mu_max=1e9, run=run
     )
     assert run.converged
-    # mu grows by 0.5% a turn, which leaves a gap of some 1e-5
+    # mu grows by 0.5% an iteration, which leaves a gap of some 1e-5
     assert objective(Xs, *found, lam_c, lam_d) == pytest.approx(best, rel=1e-4)
     assert min(np.abs(A).max() for A in (found[0], *found[1])) > 1e-2  # both parts are in use
 
@@ -152,13 +157,13 @@ def test_history_is_the_stopping_rule():
     assert max(last) < 1e-7 <= max(before)
 
 
-def test_the_program_ends_after_its_turns_without_a_warning():
+def test_the_program_ends_after_its_iterations_without_a_warning():
     Xs = make_subspaces(45, 3, noise=0.1).views
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
         model = CSMSC(3).fit(Xs)
     assert model.n_iter_ == 100
-    with pytest.warns(ConvergenceWarning, match="CSMSC stopped after max_iter=100 turns"):
+    with pytest.warns(ConvergenceWarning, match="CSMSC stopped after max_iter=100 iterations"):
         CSMSC(3, as_released=False).fit(Xs)
 
 
@@ -167,8 +172,8 @@ def test_the_program_stops_when_the_fit_stands_still():
     assert set(model.history_) == {"change"}
     Xs = [X.T for X in make_subspaces(45, 3).views]
     fits = [sum(np.sum(X**2) for X in Xs)]
-    for turns in (1, 2):
-        C, Ds = literal([X.T for X in Xs], 0.1, 0.1, True, turns)
+    for iterations in (1, 2):
+        C, Ds = literal([X.T for X in Xs], 0.1, 0.1, True, iterations)
         fits.append(sum(np.sum((X - X @ (C + D)) ** 2) for X, D in zip(Xs, Ds, strict=True)))
     # rounding of sums of squares that are near 90
     assert_allclose(model.history_["change"][:2], np.abs(np.diff(fits)), rtol=0, atol=1e-9)

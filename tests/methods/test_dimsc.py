@@ -50,9 +50,9 @@ def objective(Xs, Ls, Zs, lam_s, lam_v):
     return total
 
 
-def after(turns, lam_s, lam_v):
+def after(iterations, lam_s, lam_v):
     Xs, Ls = problem()
-    run = Run("", turns, 0.0)
+    run = Run("", iterations, 0.0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return solve_dimsc(Xs, Ls, lam_s=lam_s, lam_v=lam_v, run=run), run
@@ -60,7 +60,9 @@ def after(turns, lam_s, lam_v):
 
 def test_the_objective_falls_and_the_history_says_by_how_much():
     Xs, Ls = problem()
-    values = [objective(Xs, Ls, after(turns, 0.1, 3.0)[0], 0.1, 3.0) for turns in range(1, 7)]
+    values = [
+        objective(Xs, Ls, after(iterations, 0.1, 3.0)[0], 0.1, 3.0) for iterations in range(1, 7)
+    ]
     falls = 1 - np.array(values[1:]) / values[:-1]
     assert falls.min() > -1e-13  # rounding
     assert falls[0] > 1e-4

@@ -39,17 +39,17 @@ def errors(Xs, Z, A, Ws):
     return np.array([np.sum((X.T - W @ A @ Z) ** 2) for X, W in zip(Xs, Ws, strict=True)])
 
 
-def after(Xs, Z, turns):
-    """What the solver has after some turns."""
-    return solve_fpmvs(Xs, Z, run=Run("FPMVS", turns, 0.0))
+def after(Xs, Z, iterations):
+    """What the solver has after some iterations."""
+    return solve_fpmvs(Xs, Z, run=Run("FPMVS", iterations, 0.0))
 
 
 def test_the_objective_falls():
     Xs = scaled(cones(noise=0.5)[0])
     Z0 = start(3, 120)
     values = []
-    for turns in range(1, 12):
-        Z, A, Ws, gamma = after(Xs, Z0, turns)
+    for iterations in range(1, 12):
+        Z, A, Ws, gamma = after(Xs, Z0, iterations)
         values.append(np.sum(gamma**2 * errors(Xs, Z, A, Ws)))
         for W in [*Ws, A]:
             assert_allclose(W.T @ W, np.eye(3), atol=1e-12)
@@ -152,7 +152,7 @@ def test_other_forms_of_views(form):
     assert isinstance(found.representation_, np.ndarray)
     if form == "float32":
         assert found.representation_.dtype == found.embedding_.dtype == np.float32
-    # both stop near, not at, the same fixed point; float32 may stop some turns apart
+    # both stop near, not at, the same fixed point; float32 may stop some iterations apart
     atol = 1e-2 if form == "float32" else 1e-9
     assert_allclose(found.representation_, wanted.representation_, atol=atol)
 

@@ -38,7 +38,7 @@ def on_the_simplex(row):
     return np.maximum(row - high, 0)
 
 
-def literal(Xs, c, k, lam, turns):
+def literal(Xs, c, k, lam, iterations):
     """The recursion row by row, for views without ties."""
     m, n = len(Xs), len(Xs[0])
     D = [((X[:, None] - X[None]) ** 2).sum(2) for X in Xs]
@@ -60,7 +60,7 @@ def literal(Xs, c, k, lam, turns):
     s_step(np.zeros((n, n)))
     U = S.mean(0)
     F = low(U)[1][:, :c]
-    for _ in range(turns):
+    for _ in range(iterations):
         s_step(U)
         w = [1 / (2 * np.sqrt(((U - S[v]) ** 2).sum())) for v in range(m)]
         U = np.zeros((n, n))
@@ -85,14 +85,14 @@ def noise(n=40, dims=(3, 5), seed=0):
     return [rng.normal(size=(n, d)) for d in dims]
 
 
-@pytest.mark.parametrize("turns", [1, 2, 4, 20])
+@pytest.mark.parametrize("iterations", [1, 2, 4, 20])
 @pytest.mark.parametrize("lam", [0.1, 1.0, 1000.0])  # the last must be halved
-def test_equals_the_literal_recursion(turns, lam):
+def test_equals_the_literal_recursion(iterations, lam):
     Xs, c, k = noise(), 3, 6
-    wanted, w = literal(Xs, c, k, lam, turns)
-    run = Run("GMC", turns, 1e-10)
+    wanted, w = literal(Xs, c, k, lam, iterations)
+    run = Run("GMC", iterations, 1e-10)
     U, found = solve_gmc(Xs, c, k=k, lam=lam, run=run)
-    assert run.converged == (turns == 20)
+    assert run.converged == (iterations == 20)
     assert_allclose(U, wanted, rtol=0, atol=1e-8)  # distances and eigenvectors round differently
     assert_allclose(found, w, rtol=1e-8)
 
@@ -147,7 +147,7 @@ def test_a_constant_sample_and_huge_values():
     assert_array_equal(huge.affinity_matrix_, model.affinity_matrix_)
 
 
-def test_too_few_turns_fall_back_on_spectral_clustering():
+def test_too_few_iterations_fall_back_on_spectral_clustering():
     model = GMC(n_clusters=3, n_neighbors=6, max_iter=1, random_state=0)
     match = "1 connected components instead of n_clusters=3"
     with pytest.warns(ConvergenceWarning, match=match) as caught:

@@ -64,8 +64,8 @@ def test_equals_the_literal_algorithm_on_random_data(orientation, sigma2, lam1, 
     ).fit(views)
     Xs = [X.T for X in unit(views)]
     L = literal.laplacian(Xs, 8, 1e-3, sigma2)
-    Z, turns = literal.algorithm_1(Xs, L, lam1, lam2, orientation)
-    assert model.n_iter_ == turns
+    Z, iterations = literal.algorithm_1(Xs, L, lam1, lam2, orientation)
+    assert model.n_iter_ == iterations
     assert_allclose(model.representation_, Z, rtol=0, atol=1e-6)
 
 
@@ -78,8 +78,10 @@ def test_equals_the_literal_algorithm_on_3_sources(data_dir, orientation, lam1, 
         views
     )
     Xs = [X.T for X in unit(views)]
-    Z, turns = literal.algorithm_1(Xs, literal.laplacian(Xs, 30, 1e-3), lam1, lam2, orientation)
-    assert model.n_iter_ == turns
+    Z, iterations = literal.algorithm_1(
+        Xs, literal.laplacian(Xs, 30, 1e-3), lam1, lam2, orientation
+    )
+    assert model.n_iter_ == iterations
     assert_allclose(model.representation_, Z, rtol=0, atol=1e-6)
 
 
@@ -108,7 +110,7 @@ def test_reaches_the_optimum_that_cvxpy_finds(orientation):
         views, L, lam1=lam1, orientation=orientation, rho=1.01, mu0=1e-2, mu_max=1e8, run=run
     )
     assert run.converged
-    # SCS is asked for 1e-8; our mu grows by 1% a turn, which leaves a gap of some 1e-5.
+    # SCS is asked for 1e-8; our mu grows by 1% an iteration, which leaves a gap of some 1e-5.
     assert objective(Z, Xs, L, lam1, orientation) == pytest.approx(best, rel=1e-4)
     assert objective(V.value, Xs, L, lam1, orientation) == pytest.approx(best, rel=1e-5)
 
@@ -206,7 +208,9 @@ def test_history_holds_both_residuals_and_ends_below_tol():
 
 
 def test_says_when_it_did_not_converge():
-    with pytest.warns(UserWarning, match=r"GRMSC stopped after max_iter=3 turns.*raise max_iter"):
+    with pytest.warns(
+        UserWarning, match=r"GRMSC stopped after max_iter=3 iterations.*raise max_iter"
+    ):
         model = GRMSC(n_clusters=3, max_iter=3).fit(random_views())
     assert model.n_iter_ == 3
 
@@ -229,10 +233,10 @@ def test_sparse_affinity_keeps_few_entries_per_column():
     assert abs(model.affinity_matrix_ - model.affinity_matrix_.T).max() == 0
 
 
-def test_verbose_prints_turns_with_time_left(capsys):
+def test_verbose_prints_iterations_with_time_left(capsys):
     GRMSC(n_clusters=3, verbose=1).fit(random_views())
     first, *_, last = capsys.readouterr().out.splitlines()
-    assert first.startswith("[GRMSC] turn   1  split ")
+    assert first.startswith("[GRMSC] iteration   1  split ")
     assert "s left" in first
     assert last.endswith("about 0.0 s left")
 

@@ -44,14 +44,14 @@ def data(n=20, dims=(15, 30), K=6, seed=0):
     return X / np.linalg.norm(X, axis=1, keepdims=True), rng.uniform(size=(K, n))
 
 
-def literal(M, H, lam, as_released, turns, rho=1.2, mu=1e-4):
+def literal(M, H, lam, as_released, iterations, rho=1.2, mu=1e-4):
     """The recursion as the paper prints it: all features, the Sylvester equation, plain SVDs."""
     (d, n), K = M.shape, H.shape[0]
     Z, J, Y3 = np.zeros((3, n, n))
     Eh, Y1 = np.zeros((2, d, n))
     Er, Y2 = np.zeros((2, K, n))
     I, sums = np.eye(n), []
-    for _ in range(turns):
+    for _ in range(iterations):
         U, _s, Vt = np.linalg.svd((M - Eh + Y1 / mu) @ H.T, full_matrices=False)
         P = U @ Vt
         right = P.T @ Y1 + Y2 @ Z.T - Y2 + mu * (P.T @ M + Er - P.T @ Eh - Er @ Z.T)
@@ -78,15 +78,20 @@ def literal(M, H, lam, as_released, turns, rho=1.2, mu=1e-4):
 @pytest.mark.parametrize("lam", [0.1, 1.0])
 def test_equals_the_literal_algorithm(as_released, dims, lam):
     X, H = data(dims=dims)
-    # Relative to the largest entry. Singular values are lowered to an accuracy of 1e-10; 45 turns
-    # turn a difference of 1e-10 into one of 4e-8, as released, where nothing is minimised, of 5e-6.
+    # Relative to the largest entry. Singular values are lowered to an accuracy of 1e-10; 45
+    # iterations turn a difference of 1e-10 into one of 4e-8, as released, where nothing is
+    # minimised, of 5e-6.
     accuracy = 1e-4 if as_released else 1e-6
-    for turns in (5, 45, 80):
-        with case(turns, "turns"):
+    for iterations in (5, 45, 80):
+        with case(iterations, "iterations"):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                found = solve_lmsc(X, H, lam=lam, as_released=as_released, run=Run("", turns, 0.0))
-            for one, two in zip(found, literal(X.T, H, lam, as_released, turns)[:2], strict=True):
+                found = solve_lmsc(
+                    X, H, lam=lam, as_released=as_released, run=Run("", iterations, 0.0)
+                )
+            for one, two in zip(
+                found, literal(X.T, H, lam, as_released, iterations)[:2], strict=True
+            ):
                 assert_allclose(one, two, rtol=0, atol=accuracy * np.abs(two).max())
 
 

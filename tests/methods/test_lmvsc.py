@@ -44,12 +44,12 @@ def test_the_distance_is_what_tol_promises(alpha):
     G = 2 * (exact @ A - X) @ A.T + 2 * alpha * exact
     gap = np.sum(G * exact, axis=1) - G.min(axis=1)
     assert gap.max() < 1e-8
-    turns = []
+    iterations = []
     for tol in (1e-1, 1e-3, 1e-6):
         Z, most, _ = solve_lmvsc(X, A, alpha=alpha, tol=tol, max_iter=100_000)
         assert np.linalg.norm(Z - exact, axis=1).max() <= tol
-        turns.append(most)
-    assert turns == sorted(set(turns))  # more digits, more turns
+        iterations.append(most)
+    assert iterations == sorted(set(iterations))  # more digits, more iterations
 
 
 def test_blocks_change_nothing(monkeypatch):
@@ -59,10 +59,12 @@ def test_blocks_change_nothing(monkeypatch):
     assert_allclose(solve_lmvsc(X, A, alpha=0.1, tol=1e-10)[0], whole, atol=2e-10)
 
 
-def test_too_few_turns_warn():
+def test_too_few_iterations_warn():
     X, A = problem(n=30, m=10)
     assert solve_lmvsc(X, A, alpha=1e-3, max_iter=3)[1:] > (3, 1e-4)
-    with pytest.warns(ConvergenceWarning, match=r"LMVSC stopped after max_iter=3 turns .* above"):
+    with pytest.warns(
+        ConvergenceWarning, match=r"LMVSC stopped after max_iter=3 iterations .* above"
+    ):
         model = LMVSC(3, alpha=1e-3, max_iter=3, random_state=0).fit(planted().views)
     assert model.n_iter_ == 3
 

@@ -32,7 +32,7 @@ def test_it_is_grmsc_with_one_view_and_no_graph(lam, d):
     X = one_view(d=d)
     lrr = LRR(3, lam=lam, random_state=0, **slow).fit(X)
     grmsc = GRMSC(3, lam1=lam, regularizer="none", random_state=0, **slow).fit(X)
-    # The two update E at different places of a turn, so they meet only where both converge to
+    # The two update E at different places of an iteration, so they meet only where both converge to
     # the one optimum, which a penalty that grows slowly (rho near 1) reaches; both stop at 1e-8.
     np.testing.assert_allclose(lrr.representation_, grmsc.representation_, rtol=0, atol=1e-8)
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
@@ -60,13 +60,13 @@ def test_small_lam_gives_zero():
 
 @pytest.mark.parametrize("form", [list, tuple, lambda views: dict(zip("ab", views, strict=True))])
 def test_several_views_are_refused(form):
-    turns = []
+    iterations = []
     match = "^LRR takes one view; got 2: wrap it in BestSingleView, or concatenate the views"
-    with watching(turns.append), pytest.raises(ValueError, match=match):
+    with watching(iterations.append), pytest.raises(ValueError, match=match):
         LRR(3).fit(form([one_view(), one_view()]))
-    with watching(turns.append), pytest.raises(ValueError, match=match):
+    with watching(iterations.append), pytest.raises(ValueError, match=match):
         LRR(3, views=[slice(0, 3), slice(3, 9)]).fit(one_view())
-    assert not turns
+    assert not iterations
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def lowered(T, u, t):
     return np.array(parts if u == 0 else [part.T for part in parts])
 
 
-def literal(Xs, lam, gamma, as_released, turns, rho=2.0, mu=1e-4):
+def literal(Xs, lam, gamma, as_released, iterations, rho=2.0, mu=1e-4):
     """The recursion as printed: all features, plain SVDs and inverses."""
     Xs = [X.T for X in Xs]
     n, m = Xs[0].shape[1], len(Xs)
@@ -81,7 +81,7 @@ def literal(Xs, lam, gamma, as_released, turns, rho=2.0, mu=1e-4):
         F = F * np.maximum(1 - lam / mu / np.linalg.norm(F, axis=0), 0)
         return np.split(F, np.cumsum([len(X) for X in Xs])[:-1])
 
-    for _ in range(turns):
+    for _ in range(iterations):
         for v, X in enumerate(Xs):
             right = X.T @ (X - Es[v] + Ys[v] / mu)
             if as_released:
@@ -106,14 +106,14 @@ def literal(Xs, lam, gamma, as_released, turns, rho=2.0, mu=1e-4):
 @pytest.mark.parametrize("lam", [0.1, 1.0])
 def test_equals_the_literal_algorithm(as_released, lam):
     Xs = views()
-    for turns in (1, 18, 30):
-        with case(turns, "turns"):
+    for iterations in (1, 18, 30):
+        with case(iterations, "iterations"):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                run = Run("", turns, 0.0)
+                run = Run("", iterations, 0.0)
                 Z = solve_ltmsc(Xs, lam=lam, gamma=0.3, as_released=as_released, run=run)
             # singular values are lowered to an accuracy of 1e-10
-            assert_allclose(Z, literal(Xs, lam, 0.3, as_released, turns), rtol=0, atol=1e-8)
+            assert_allclose(Z, literal(Xs, lam, 0.3, as_released, iterations), rtol=0, atol=1e-8)
 
 
 def test_as_released_differs():
@@ -141,7 +141,7 @@ def test_reaches_the_optimum_that_cvxpy_finds(lam):
     run = Run("LTMSC", 20_000, 1e-9)
     Z = solve_ltmsc(Xs, lam=lam, gamma=0.5, rho=1.005, mu0=0.1, run=run)
     assert run.converged
-    # mu grows by 0.5% a turn, which leaves a gap of some 1e-5
+    # mu grows by 0.5% an iteration, which leaves a gap of some 1e-5
     assert objective(Xs, Z, lam) == pytest.approx(best, rel=1e-4)
     assert 1e-2 < np.abs(Z).max()
 

@@ -84,10 +84,10 @@ def literal_graph(X, c, k):
     return in_components(rows, lowest(W, c)[1][:, :c], c, alpha.mean())[0]
 
 
-def literal(Ws, c, beta, gamma, turns):
+def literal(Ws, c, beta, gamma, iterations):
     S = sum(Ws) / len(Ws)
     H = lowest(S, c)[1][:, :c]
-    for _ in range(turns):
+    for _ in range(iterations):
         A = np.zeros(S.shape)
         for W in Ws:
             U = np.linalg.eigh(W + beta * S)[1][:, -c:]
@@ -154,8 +154,8 @@ def test_as_many_clusters_as_samples():
     assert_allclose(model.affinity_matrix_, np.eye(9), atol=1e-12)
 
 
-def test_too_few_turns_fall_back_on_spectral_clustering(monkeypatch):
-    monkeypatch.setattr(mcgc, "RANK_TURNS", 1)
+def test_too_few_iterations_fall_back_on_spectral_clustering(monkeypatch):
+    monkeypatch.setattr(mcgc, "RANK_ITERATIONS", 1)
     model = MCGC(n_clusters=3, n_neighbors=6, gamma=1e-3, max_iter=1, random_state=0)
     with pytest.warns(ConvergenceWarning, match="1 connected components instead of n_clusters=3"):
         model.fit(noise())

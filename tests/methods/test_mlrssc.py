@@ -58,8 +58,8 @@ def kernels(n=9, dims=(4, 3, 5), seed=0):
     return [X @ X.T for X in views]
 
 
-def turns(k):
-    """A loop of exactly k turns."""
+def iterations(k):
+    """A loop of exactly k iterations."""
     return Run("MLRSSC", k, 0.0)
 
 
@@ -97,8 +97,8 @@ def test_without_agreement_every_view_is_alone():
     Ks = kernels()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        together = solve_mlrssc(Ks, beta1=0.3, lam3=0.0, mu0=1.0, run=turns(15))
-        alone = [solve_mlrssc([K], beta1=0.3, lam3=0.0, mu0=1.0, run=turns(15)) for K in Ks]
+        together = solve_mlrssc(Ks, beta1=0.3, lam3=0.0, mu0=1.0, run=iterations(15))
+        alone = [solve_mlrssc([K], beta1=0.3, lam3=0.0, mu0=1.0, run=iterations(15)) for K in Ks]
     assert_allclose(together, sum(alone) / 3, rtol=0, atol=1e-12)  # rounding
 
 

@@ -68,8 +68,8 @@ def test_the_objective_falls_and_the_history_says_by_how_much():
     values = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        for turns in range(1, 7):
-            run = Run("", turns, 0.0)  # tol 0: the inner loop goes all its turns
+        for iterations in range(1, 7):
+            run = Run("", iterations, 0.0)  # tol 0: the inner loop goes all its iterations
             Zs, F = solve_mvsc(Xs, 3, lam1=0.3, lam2=0.1, max_inner=2000, run=run)
             values.append(objective(Xs, Zs, F, 0.3, 0.1))
     falls = -np.diff(values) / sum(np.sum(X * X) for X in Xs)
@@ -93,7 +93,7 @@ def test_no_other_representation_is_better_for_the_last_indicator():
         E = np.sign(D) * np.maximum(np.abs(D) - lam2 / 2, 0)
         other = RepresentationStep(X)(E, lam1 * P / 2, 1e-10, 20_000)
         one, two = (objective([X], [A], F, lam1, lam2) for A in (Z, other))
-        assert one == pytest.approx(two, rel=1e-5)  # the last turn fell by 1e-9 of |X|^2
+        assert one == pytest.approx(two, rel=1e-5)  # the last iteration fell by 1e-9 of |X|^2
 
 
 def test_the_indicator_is_the_best_for_the_graphs():

@@ -59,7 +59,7 @@ def test_reaches_the_optimum_that_cvxpy_finds(lam):
     run = Run("RMSC", 20_000, 1e-9)
     P = solve_rmsc(Ts, lam=lam, rho=1.01, mu0=1e-2, mu_max=1e8, run=run)
     assert run.converged
-    # mu grows by 1% a turn, which leaves a gap of some 1e-5.
+    # mu grows by 1% an iteration, which leaves a gap of some 1e-5.
     assert objective(P, Ts, lam) == pytest.approx(best, rel=1e-4)
 
 

@@ -92,7 +92,7 @@ def test_tensor_singular_as_released_lowers_the_highest_frequency_twice_when_n_i
     assert np.array_equal(G, tensor_singular(T, 0.5)) == (n in (1, 2, 6))
 
 
-def literal(Xs, lam, as_released, turns, rho=2.0):
+def literal(Xs, lam, as_released, iterations, rho=2.0):
     """The recursion as printed: all features, all slices, plain inverses."""
     mu = 1e-4 if as_released else 1e-5
     Xs = [X.T for X in Xs]
@@ -105,7 +105,7 @@ def literal(Xs, lam, as_released, turns, rho=2.0):
         F = F * np.maximum(1 - lam / mu / np.linalg.norm(F, axis=0), 0)
         return np.split(F, np.cumsum([len(X) for X in Xs])[:-1])
 
-    for _ in range(turns):
+    for _ in range(iterations):
         for v, X in enumerate(Xs):
             right = X.T @ (X - Es[v] + Ys[v] / mu) + G[v] - W[v] / mu
             Z[v] = np.linalg.solve(np.eye(n) + X.T @ X, right)
@@ -126,13 +126,15 @@ def literal(Xs, lam, as_released, turns, rho=2.0):
 @pytest.mark.parametrize(("n", "lam"), [(12, 0.1), (12, 1.0), (13, 0.1)])
 def test_equals_the_literal_algorithm(as_released, n, lam):
     Xs = views(n)
-    for turns in (1, 18, 30):
-        with case(turns, "turns"):
+    for iterations in (1, 18, 30):
+        with case(iterations, "iterations"):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                Z = solve_tsvdmsc(Xs, lam=lam, as_released=as_released, run=Run("", turns, 0.0))
+                Z = solve_tsvdmsc(
+                    Xs, lam=lam, as_released=as_released, run=Run("", iterations, 0.0)
+                )
             # rounding, in eigenvalues of Gram matrices instead of singular values
-            assert_allclose(Z, literal(Xs, lam, as_released, turns), rtol=0, atol=1e-9)
+            assert_allclose(Z, literal(Xs, lam, as_released, iterations), rtol=0, atol=1e-9)
 
 
 def test_as_released_differs():
@@ -159,7 +161,7 @@ def test_reaches_the_optimum_that_cvxpy_finds(lam):
     run = Run("TSVDMSC", 20_000, 1e-9)
     Z = solve_tsvdmsc(Xs, lam=lam, rho=1.005, mu0=0.1, run=run)
     assert run.converged
-    # mu grows by 0.5% a turn, which leaves a gap of some 1e-5
+    # mu grows by 0.5% an iteration, which leaves a gap of some 1e-5
     assert objective(Xs, Z, lam) == pytest.approx(best, rel=1e-4)
     assert 1e-2 < np.abs(Z).max()
 
@@ -193,7 +195,7 @@ def test_as_released_sums_rows_in_the_stopping_rule():
         warnings.simplefilter("ignore", ConvergenceWarning)
         Z = solve_tsvdmsc(views(), lam=0.3, as_released=True, run=one)
         solve_tsvdmsc(views(), lam=0.3, mu0=1e-4, run=two)
-    # The first turn: G is zero, and Z does not depend on the order of the steps.
+    # The first iteration: G is zero, and Z does not depend on the order of the steps.
     assert one.history["split"] == [pytest.approx(np.abs(Z).sum(axis=2).max(), rel=1e-12)]
     assert two.history["split"] == [pytest.approx(np.abs(Z).max(), rel=1e-12)]
 

@@ -58,7 +58,7 @@ def test_all_libraries_agree(data, library, case):
     assert np.array_equal(found.labels_, plain)
     if Z is not None:
         assert type(found.representation_) is type(library(Z))
-        # Other kernels round differently; thirty turns leave 1e-12 of it.
+        # Other kernels round differently; thirty iterations leave 1e-12 of it.
         assert_allclose(to_numpy(found.representation_), Z, rtol=0, atol=1e-10)
 
 

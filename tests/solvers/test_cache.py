@@ -170,10 +170,10 @@ def test_a_model_that_is_fitted_again_shares_all_it_sets():
     with sharing():
         one = GRMSC(3, n_neighbors=5, tol=1e-2).fit(data.views)
         other = GRMSC(3, n_neighbors=5).fit(data.views)
-        turns = other.n_iter_
-        assert other.set_params(n_neighbors=6).fit(data.views).n_iter_ == turns != one.n_iter_
+        iterations = other.n_iter_
+        assert other.set_params(n_neighbors=6).fit(data.views).n_iter_ == iterations != one.n_iter_
         one.set_params(n_neighbors=6, tol=1e-6).fit(data.views)
-    assert one.n_iter_ == len(one.history_["data"]) == turns
+    assert one.n_iter_ == len(one.history_["data"]) == iterations
 
 
 def test_a_shared_solution_warns_again():

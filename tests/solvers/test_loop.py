@@ -13,9 +13,9 @@ def halve(run, x=1.0):
 
 def test_stops_when_all_residuals_are_below_tol():
     run = Run("halving", 50, 0.1)
-    for turn in run:
-        run.check(one=2.0**-turn, two=4.0**-turn)
-    assert run.n_iter == 4  # 1/16 is the first below 0.1; two was there at turn 2
+    for iteration in run:
+        run.check(one=2.0**-iteration, two=4.0**-iteration)
+    assert run.n_iter == 4  # 1/16 is the first below 0.1; two was there at iteration 2
     assert run.converged
     assert run.history == {"one": [0.5, 0.25, 0.125, 0.0625], "two": [4.0**-t for t in range(1, 5)]}
 
@@ -29,12 +29,12 @@ def test_a_solution_complains_when_it_did_not_converge():
     assert (found.Z, found.n_iter, found.converged, found.extras) == ("Z", 2, False, {"more": 1})
     assert found.history == {"size": [0.5, 0.25]}
     (complaint,) = found.complaints
-    match = r"^halving stopped after max_iter=2 turns .* tol=0.001 \(last residuals: size 2.5e-01\)"
+    match = r"^halving stopped after max_iter=2 iterations .* \(last residuals: size 2.5e-01\)"
     with pytest.raises(ConvergenceWarning, match=match):
         raise complaint
 
 
-def test_converging_in_the_last_turn_is_no_complaint():
+def test_converging_in_the_last_iteration_is_no_complaint():
     found = halve(Run("halving", 3, 0.2)).solution("Z")
     assert (found.n_iter, found.converged, found.complaints) == (3, True, ())
 
@@ -46,11 +46,11 @@ def test_nan_never_counts_as_converged():
         raise found.complaints[0]
 
 
-def test_verbose_prints_every_so_many_turns_and_the_last(capsys):
+def test_verbose_prints_every_so_many_iterations_and_the_last(capsys):
     halve(Run("halving", 50, 0.04, verbose=2))
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split("turn")[1].split()[0] for line in lines] == ["2", "4", "5"]
-    assert lines[0].startswith("[halving] turn   2  size 2.50e-01  ")
+    assert [line.split("iteration")[1].split()[0] for line in lines] == ["2", "4", "5"]
+    assert lines[0].startswith("[halving] iteration   2  size 2.50e-01  ")
     assert lines[0].endswith("s left")
 
 
@@ -59,7 +59,7 @@ def test_silent_by_default(capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_watching_sees_every_turn_and_ends_with_its_block():
+def test_watching_sees_every_iteration_and_ends_with_its_block():
     seen = []
     with watching(lambda run: seen.append((run.name, run.n_iter, run.history["size"][-1]))):
         halve(Run("halving", 50, 0.2))
@@ -75,18 +75,19 @@ def test_watching_ends_when_its_block_fails():
     assert seen == []
 
 
-def test_turns_left_follows_the_fall_of_the_residuals():
+def test_iterations_left_follows_the_fall_of_the_residuals():
     run, left = Run("halving", 50, 2.0**-20), []
-    for turn in run:
-        run.check(size=2.0**-turn)
-        left.append(run.turns_left())
-    # one turn tells nothing; then the line through the logarithms is exact, but for "below tol"
+    for iteration in run:
+        run.check(size=2.0**-iteration)
+        left.append(run.iterations_left())
+    # one iteration tells nothing; then the line through the logarithms is exact, but for "below
+    # tol"
     assert left[0] == 49
     assert left[4] == 15
     assert left[-1] == 0
 
 
-def test_turns_left_without_progress_is_all_that_may_come():
+def test_iterations_left_without_progress_is_all_that_may_come():
     run, left = Run("still", 5, 0.5), []
-    left += [(run.check(size=1.0), run.turns_left())[1] for _ in run]
+    left += [(run.check(size=1.0), run.iterations_left())[1] for _ in run]
     assert left == [4, 3, 2, 1, 0]

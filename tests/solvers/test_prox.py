@@ -67,8 +67,8 @@ def slowly_changing(n, decay, seed=0):
     U, _ = np.linalg.qr(rng.normal(size=(n, n)))
     V, _ = np.linalg.qr(rng.normal(size=(n, n)))
     s = np.exp(-np.arange(n) / decay)
-    for turn in range(25):
-        t = 0.7 * 1.4**-turn
+    for iteration in range(25):
+        t = 0.7 * 1.4**-iteration
         wobble = t * 0.02 * rng.normal(size=(n, n)) / np.sqrt(n)
         yield (U * s) @ V.T + wobble, t
 

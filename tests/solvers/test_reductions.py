@@ -132,11 +132,11 @@ def test_orthogonal_rows_keep_products_and_map_back(d, kind):
 
 def test_largest_sum_is_that_of_the_original_rows_when_it_decides():
     rng = np.random.default_rng(0)
-    turn = np.linalg.qr(rng.normal(size=(9, 4)))[0]
+    iteration = np.linalg.qr(rng.normal(size=(9, 4)))[0]
     A = rng.normal(size=(4, 6))
-    wanted = np.abs(turn @ A).sum(axis=1).max()
+    wanted = np.abs(iteration @ A).sum(axis=1).max()
     for tol in (0.999 * wanted, 1.001 * wanted):
-        assert reductions.largest_sum(A, 9, tol, lambda B: turn @ B) == pytest.approx(
+        assert reductions.largest_sum(A, 9, tol, lambda B: iteration @ B) == pytest.approx(
             wanted, rel=1e-12
         )
     # Where the bounds say it all, nothing is mapped back.

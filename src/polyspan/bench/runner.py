@@ -134,8 +134,8 @@ def run_job(job: Job, threads: int, device: str | None = None) -> Row:
             row["seconds"] = time.perf_counter() - started + _common.saved
             row["shared_seconds"] = _common.saved
         row["converged"] = not any(issubclass(one.category, ConvergenceWarning) for one in caught)
-        if (turns := getattr(model, "n_iter_", None)) is not None:
-            row["iterations"] = int(turns)
+        if (iterations := getattr(model, "n_iter_", None)) is not None:
+            row["iterations"] = int(iterations)
         row |= clustering_scores(data.labels, model.labels_)
         row["status"] = "ok"
     except Exception as error:

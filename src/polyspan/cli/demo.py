@@ -165,13 +165,13 @@ def fit_all(data: "Dataset", seed: int) -> dict[str, Row]:
     # One thread: waiting for a busy core, two were ten times slower; alone they gain little here.
     with threadpool_limits(1), progress_bar() as bar:
         for name, model in models.items():
-            task = bar.add_task(name, total=None, turn="")
+            task = bar.add_task(name, total=None, iteration="")
             started = time.perf_counter()
             with watching(partial(follow, bar, task)):
                 model.fit(data.views)
             seconds = time.perf_counter() - started
             rows[name] = Row(model, clustering_scores(data.labels, model.labels_), seconds)
-            bar.update(task, total=1, completed=1, turn="done")
+            bar.update(task, total=1, completed=1, iteration="done")
     return rows
 
 
@@ -213,7 +213,7 @@ def explanation(rows: Mapping[str, Row]) -> str:
         "lower is. Times are of one thread.\n"
         "All settings are the defaults, nothing was tuned to these data; it is one seed, so small "
         "differences mean little.\n"
-        f"GRMSC: n_neighbors={k}, {settings}; {model.n_iter_} turns.\n"
+        f"GRMSC: n_neighbors={k}, {settings}; {model.n_iter_} iterations.\n"
         f"GRMSC, sparse affinity: the same, with affinity='sparse', which keeps the "
         f"{model.n_kept} largest entries in each column of |Z|."
     )

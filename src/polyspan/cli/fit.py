@@ -322,7 +322,7 @@ def _read(request: Request) -> tuple["MatchedViews", list[str]]:
     from polyspan.datasets import load_views
 
     with progress_bar() as bar:
-        bar.add_task("reading", total=None, turn="")
+        bar.add_task("reading", total=None, iteration="")
         data = load_views(
             request.files,
             id=request.id,

@@ -13,26 +13,26 @@ if TYPE_CHECKING:
 
 
 def follow(bar: "Progress", task: Any, run: "Run") -> None:
-    """Show the solver's turn, the turns that its residuals promise, and what time they take.
+    """Show the solver's iteration, how many its residuals promise, and what time they take.
 
     Not rich's own estimate of the time, which starts anew whenever the total changes.
     """
-    left = run.turns_left()
+    left = run.iterations_left()
     total = run.n_iter + left
     seconds = (time.perf_counter() - run.started) / run.n_iter * left
-    words = f"turn {run.n_iter} of about {total}, {seconds:.0f} s left"
-    bar.update(task, completed=run.n_iter, total=total, turn=words)
+    words = f"iteration {run.n_iter} of about {total}, {seconds:.0f} s left"
+    bar.update(task, completed=run.n_iter, total=total, iteration=words)
 
 
 def follow_choice(bar: "Progress", what: str) -> Callable[..., None]:
     """A function that shows how a selection goes: called with the settings done and all of them."""
-    task = bar.add_task(what, total=None, turn="")
+    task = bar.add_task(what, total=None, iteration="")
     started = time.perf_counter()
 
     def tell(done: int, total: int, *rest: object) -> None:
         left = (time.perf_counter() - started) / max(done, 1) * (total - done)
         words = f"{done} of {total}" + (f", {left:.0f} s left" if done else "")
-        bar.update(task, completed=done, total=total, turn=words)
+        bar.update(task, completed=done, total=total, iteration=words)
 
     return tell
 
@@ -46,7 +46,7 @@ def progress_bar() -> Iterator["Progress"]:
     columns = (
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
-        TextColumn("{task.fields[turn]}"),
+        TextColumn("{task.fields[iteration]}"),
     )
     console = Console(stderr=True)
     with Progress(

@@ -63,12 +63,12 @@ def _choose(request: Request, data: "MatchedViews", bar: "Progress") -> Found:
 def _fit(request: Request, data: "MatchedViews", model: Any, bar: "Progress") -> Found:
     from polyspan import watching
 
-    task = bar.add_task(type(model).__name__, total=None, turn="")
+    task = bar.add_task(type(model).__name__, total=None, iteration="")
     evidence = None
     if request.clusters is None:
         from polyspan.selection import count_clusters
 
-        bar.update(task, turn="counting clusters")
+        bar.update(task, iteration="counting clusters")
         where = request.device or model.get_params(deep=False).get("device")
         count, evidence = count_clusters(data.views, random_state=request.seed, device=where)
         model.set_params(n_clusters=int(count))

@@ -66,7 +66,7 @@ def edge_directions(images: NDArray[np.float64]) -> NDArray[np.float64]:
     position = np.mod(np.arctan2(down, right), np.pi) / np.pi * N_BINS
     lower = np.floor(position).astype(int)
     share = position - lower
-    # Each pixel is split between its two nearest bins, so that a small turn is a small change.
+    # Each pixel is split between its two nearest bins, so that a small rotation is a small change.
     votes = np.zeros((*images.shape, N_BINS))
     pixel = np.indices(images.shape)
     votes[(*pixel, lower % N_BINS)] += strength * (1 - share)
@@ -85,8 +85,8 @@ def _balanced_subset(
             f"got {n_samples}"
         )
     order = np.random.default_rng(random_state).permutation(len(labels))
-    turn = np.empty(len(labels), dtype=np.int64)  # the how-manieth of its class, in random order
+    place = np.empty(len(labels), dtype=np.int64)  # the how-manieth of its class, in random order
     for c in range(n_classes):
         members = order[labels[order] == c]
-        turn[members] = np.arange(len(members))
-    return np.sort(order[np.argsort(turn[order], kind="stable")[:n_samples]])
+        place[members] = np.arange(len(members))
+    return np.sort(order[np.argsort(place[order], kind="stable")[:n_samples]])

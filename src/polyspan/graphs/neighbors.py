@@ -98,7 +98,7 @@ def neighbors(
 
 
 def cell_centres(sample: Array, n_cells: int, random_state: int) -> np.ndarray:
-    """Centres of cells, from a few turns of k-means on a sample."""
+    """Centres of cells, from a few iterations of k-means on a sample."""
     n_cells = min(n_cells, sample.shape[0])
     model = KMeans(n_cells, init="random", n_init=1, max_iter=5, random_state=random_state)
     return model.fit(sample).cluster_centers_

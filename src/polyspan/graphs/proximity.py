@@ -301,7 +301,7 @@ def rank_step(W: np.ndarray, F: np.ndarray, tol: float = 1e-10) -> tuple[np.ndar
     W : (n, n) array
         Weights of the graph; made symmetric here.
     F : (n, c) array
-        Eigenvectors of the turn before.
+        Eigenvectors of the iteration before.
     tol : float, default=1e-10
         Sums of eigenvalues up to this are zero.
 

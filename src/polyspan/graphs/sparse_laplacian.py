@@ -213,8 +213,8 @@ def _groups(
     begin = np.arange(len(members)) - _within(sizes)  # of the group
     indices = np.repeat(begin, sizes) + np.arange(ends[-1]) - np.repeat(ends[:-1], sizes)
     shape = (len(members), len(members))
-    turn = sp.csr_array((np.concatenate(V), indices, ends), shape=shape)
-    return Groups(members, _narrow(turn, dtype), np.concatenate(w).astype(dtype))
+    rotation = sp.csr_array((np.concatenate(V), indices, ends), shape=shape)
+    return Groups(members, _narrow(rotation, dtype), np.concatenate(w).astype(dtype))
 
 
 def _within(sizes: np.ndarray) -> np.ndarray:
@@ -290,7 +290,7 @@ def solve(
         A column ends when its residual is below ``tol`` times F, both measured with the
         preconditioner.
     max_iter : int
-        Most turns.
+        Maximum number of iterations.
 
     Returns
     -------
@@ -314,7 +314,7 @@ def solve(
     shift = shift.astype(dtype)
     blocks = _blocks(L)
     members, V, w = L.groups
-    back_turn = sp.csr_array(V.T)
+    back_rotation = sp.csr_array(V.T)
     spread = shift + weight * w[:, None]
     P, AP = np.zeros_like(R), np.empty_like(R)  # AP also holds the preconditioned residual
 
@@ -329,7 +329,7 @@ def solve(
     def in_groups() -> Any:
         """Put the inverse in its place within groups, and return the change of the product."""
         inside = R[members]
-        exact = V @ ((back_turn @ inside) / spread)
+        exact = V @ ((back_rotation @ inside) / spread)
         change = sum_products(inside, exact - AP[members])
         AP[members] = exact
         return change

@@ -4,7 +4,7 @@ With L_v the normalised Laplacian of the neighbour graph of view v::
 
     min_F sum_v sqrt(tr(F^T L_v F))   s.t.  F^T F = I
 
-The root weighs the views without a parameter: a turn is::
+The root weighs the views without a parameter: an iteration is::
 
     alpha_v = 1 / (2 sqrt(tr(F^T L_v F)))
     F       = the c lowest eigenvectors of sum_v alpha_v L_v
@@ -40,7 +40,7 @@ class AMGL(Iterative, EmbeddingClusterer):
     scale : {"unit", "standard+unit", None}, default="unit"
         Scaling of samples to unit length, after standardising features if asked.
     max_iter : int, default=100
-        Most turns.
+        Maximum number of iterations.
     tol : float, default=1e-8
         Stop when the objective falls by less, relatively.
     n_init : int, default=20
@@ -60,9 +60,9 @@ class AMGL(Iterative, EmbeddingClusterer):
     affinity_matrix_ : (n, n) array
         Sum of the graphs of the views, weighted by ``weights_`` over their sum.
     n_iter_ : int
-        Turns done.
+        Number of iterations.
     history_ : dict
-        Per turn: ``fall``, by how much of itself the objective fell.
+        Per iteration: ``fall``, by how much of itself the objective fell.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class AMGL(Iterative, EmbeddingClusterer):
         paper="Nie et al., IJCAI 2016",
         objective="min sum_v sqrt(tr(F^T L_v F)), F^T F = I",
         needs="no weights; unit samples",
-        cost="O(n^3) per turn, about 10 turns",
+        cost="O(n^3) per iteration, about 10 iterations",
     )
 
     n_neighbors: int | None = param(neighbors(5), default=None)

@@ -51,7 +51,7 @@ class ConcatKMeans(ScaledClusterer):
     labels_ : (n,) array
         Cluster of every sample.
     n_iter_ : int
-        Turns of the best restart.
+        Iterations of the best restart.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class ConcatKMeans(ScaledClusterer):
         paper="baseline",
         objective="min sum_i |x_i - mu_i|^2, mu_i the centre nearest to x_i",
         needs="scale",
-        cost="O(n d c) per turn",
+        cost="O(n d c) per iteration",
     )
 
     def solve(self, views: Views, Xs: list[Array]) -> Solution:

@@ -6,7 +6,7 @@ U_v orthonormal (n x c)::
     max sum_v tr(U_v^T L_v U_v) + lam sum_{v<w} tr(U_v U_v^T U_w U_w^T)                  pairwise
     max sum_v tr(U_v^T L_v U_v) + lam sum_v     tr(U_v U_v^T U* U*^T)                    centroid
 
-A turn takes one U after the other, each the best for the others as they are; the start is lam = 0::
+It starts at lam = 0; an iteration takes one U after the other, each the best for the others::
 
     U_v = the c top eigenvectors of L_v + lam sum_{w != v} U_w U_w^T                     pairwise
     U_v = the c top eigenvectors of L_v + lam U* U*^T                                    centroid
@@ -48,7 +48,7 @@ class CoRegSpectral(Iterative, EmbeddingClusterer):
     scale : {"unit", "standard+unit", None}, default="unit"
         As in `GRMSC`.
     max_iter : int, default=200
-        Most turns; the paper makes 5 to 10.
+        Maximum number of iterations; the paper makes 5 to 10.
     tol : float, default=1e-6
         Stop when the objective rises by less, relatively.
     n_init, views, random_state, verbose
@@ -61,7 +61,7 @@ class CoRegSpectral(Iterative, EmbeddingClusterer):
     embedding_ : (n, n_clusters) array, or (n, n_views * n_clusters) when pairwise
         What was clustered, after scaling its rows to unit length.
     history_ : dict
-        Per turn: ``rise``, by how much of itself the objective rose.
+        Per iteration: ``rise``, by how much of itself the objective rose.
 
     Examples
     --------
@@ -76,7 +76,7 @@ class CoRegSpectral(Iterative, EmbeddingClusterer):
         paper="Kumar et al., NIPS 2011",
         objective="max sum_v tr(U_v^T L_v U_v) + lam sum_{v<w} tr(U_v U_v^T U_w U_w^T)",
         needs="lam, variant",
-        cost="O(m n^3) per turn, about 5 turns",
+        cost="O(m n^3) per iteration, about 5 iterations",
     )
 
     variant: str = param(one_of("pairwise", "centroid"), default="pairwise")

@@ -20,9 +20,10 @@ The authors' program, ``as_released=True``, also splits off W_v = E_v::
     W_v = columns of E_v + Y3_v/mu, shortened by 1/mu
     Y3_v += mu (E_v - W_v)
 
-and stops when ``sum_v |X_v - X_v (C + D_v)|_F^2`` changes by less than tol, or after 100 turns.
-The turns end first: mu has then grown from 1e-6 to .014, so that lam_c hardly counts and the
-constraints are far from met. It is the default, because the known figures are that program's.
+and stops when ``sum_v |X_v - X_v (C + D_v)|_F^2`` changes by less than tol, or after 100
+iterations. The iterations end first: mu has then grown from 1e-6 to .014, so that lam_c hardly
+counts and the constraints are far from met. It is the default, because the known figures are that
+program's.
 
 The affinity is that of C plus the mean of those of the D_v.
 
@@ -53,9 +54,9 @@ class CSMSC(Penalised, OnDevice, RepresentationClusterer):
     lam_c, lam_d : float, default=0.1 and 0.1
         Weights of the common and of the specific representations against the errors.
     as_released : bool, default=True
-        Take the steps of the authors' program and end, as it does, after ``max_iter`` turns.
-        False minimises the objective, which takes some 200 turns: raise ``max_iter``. On the texts
-        of 3-Sources the optimum shows no clusters (NMI .08, against .73).
+        Take the steps of the authors' program and end, as it does, after ``max_iter`` iterations.
+        False minimises the objective, which takes some 200 iterations: raise ``max_iter``. On the
+        texts of 3-Sources the optimum shows no clusters (NMI .08, against .73).
     rho, mu0, mu_max : float, default=1.1, 1e-6 and 1e6
         Growth, start and limit of the penalty mu, as in the authors' program.
     tol : float, default=1e-7
@@ -63,7 +64,7 @@ class CSMSC(Penalised, OnDevice, RepresentationClusterer):
         ``as_released``, when all entries of ``X_v - X_v (C + D_v) - E_v`` and ``C - J`` are
         smaller.
     max_iter : int, default=100
-        Most turns, as in the authors' program.
+        Maximum number of iterations, as in the authors' program.
     affinity, n_kept, scale, n_init, views, device, random_state, verbose
         As in `GRMSC`.
 
@@ -72,7 +73,7 @@ class CSMSC(Penalised, OnDevice, RepresentationClusterer):
     labels_, affinity_matrix_, n_iter_
         As in `GRMSC`.
     history_ : dict
-        Per turn: ``change`` as released, else ``data`` and ``split``; what ``tol`` is about.
+        Per iteration: ``change`` as released, else ``data`` and ``split``; what ``tol`` is about.
     representation_ : (n, n) array
         ``|C|`` plus the mean of the ``|D_v|``, of which the affinity is made.
     consistent_ : (n, n) array
@@ -93,7 +94,7 @@ class CSMSC(Penalised, OnDevice, RepresentationClusterer):
         paper="Luo et al., AAAI 2018, doi:10.1609/aaai.v32i1.11617",
         objective="min sum_v |X_v - X_v (C + D_v)|_{2,1} + lam_c |C|_* + lam_d sum_v |D_v|_F^2",
         needs="lam_c, lam_d; as_released=False for the objective",
-        cost="O(n^3) per turn, 100 turns",
+        cost="O(n^3) per iteration, 100 iterations",
     )
     solve_counts = False
 

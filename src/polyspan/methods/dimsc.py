@@ -8,8 +8,8 @@ H = I - 1 1^T / n::
     min sum_v |X_v - X_v Z_v|_F^2 + lam_s sum_v tr(Z_v L_v Z_v^T) + lam_v sum_{v<w} HSIC(Z_v, Z_w)
     HSIC(Z_v, Z_w) = tr(K_v H K_w H),  K_v = Z_v^T Z_v
 
-It starts at lam_v = 0; a turn takes one view after the other, each at the best Z_v for the others,
-the solution of a Sylvester equation, so that the objective never rises::
+It starts at lam_v = 0; an iteration takes one view after the other, each at the best Z_v for the
+others, the solution of a Sylvester equation, so that the objective never rises::
 
     X_v^T X_v Z_v + Z_v (lam_s L_v + lam_v sum_{w != v} H K_w H) = X_v^T X_v
 
@@ -50,7 +50,7 @@ class DiMSC(RepresentationClusterer):
         Weights of smoothness and of diversity. These and ``n_neighbors`` were chosen by a grid on
         3-Sources, with its labels, and planted subspaces.
     max_iter : int, default=100
-        Most turns.
+        Maximum number of iterations.
     tol : float, default=1e-4
         Stop when the objective falls by less, relatively.
     affinity, n_kept, scale, n_init, views, random_state, verbose
@@ -63,7 +63,7 @@ class DiMSC(RepresentationClusterer):
     representation_ : (n, n) array
         Mean of the ``|Z_v|``.
     history_ : dict
-        Per turn: ``fall``, by how much of itself the objective fell.
+        Per iteration: ``fall``, by how much of itself the objective fell.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class DiMSC(RepresentationClusterer):
             "HSIC(Z_v, Z_w)"
         ),
         needs="n_neighbors, lam_s, lam_v",
-        cost="O(m n^3) per turn, about 3 turns",
+        cost="O(m n^3) per iteration, about 3 iterations",
     )
     solve_counts = False
 

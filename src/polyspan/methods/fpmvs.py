@@ -56,7 +56,7 @@ class FPMVS(Iterative, EmbeddingClusterer):
         Scaling of samples to unit length, after standardising features if asked. Without the
         latter a view whose samples all point in one direction takes all the weight.
     max_iter : int, default=200
-        Most turns.
+        Maximum number of iterations.
     tol : float, default=1e-5
         Stop when the objective falls by less, relatively.
     n_init : int, default=20
@@ -81,9 +81,9 @@ class FPMVS(Iterative, EmbeddingClusterer):
     embedding_ : (n, n_clusters) array
         Singular vectors with rows of unit length, what was clustered.
     n_iter_ : int
-        Turns done.
+        Number of iterations.
     history_ : dict
-        Per turn: ``fall``, by how much of itself the objective fell (1 in the first turn).
+        Per iteration: ``fall``, by how much of itself the objective fell (1 at first).
 
     Examples
     --------
@@ -100,7 +100,7 @@ class FPMVS(Iterative, EmbeddingClusterer):
         objective="min sum_v gamma_v^2 |X_v - W_v A Z|_F^2, W_v and A orthogonal, columns of Z and "
         "gamma on the simplex",
         needs="no weights; standardised features; clusters on one side of the origin",
-        cost="O(n d c) per turn, about 50 turns; no n x n matrix",
+        cost="O(n d c) per iteration, about 50 iterations; no n x n matrix",
     )
     scale: str | None = "standard+unit"
     max_iter: int = 200

@@ -8,7 +8,7 @@ improves the other until U has exactly c connected components, the clusters::
 
 with d squared distances, alpha such that rows of S_v have k entries, L_U the Laplacian of
 (U + U^T)/2. With e_v,ij = d_v,ij - 2 w_v u_ij and the neighbours j = 1 ... k + 1 of i in view v,
-one turn is::
+one iteration is::
 
     S_v : s_ij = max(0, (e_i,k+1 - e_ij) / (k e_i,k+1 - sum_{h<=k} e_ih))
     w_v = 1 / (2 |U - S_v|_F)
@@ -60,7 +60,7 @@ class GMC(Iterative, GraphClusterer):
         this makes a sparse view dense. Views of one or two features stay as they are, because
         their z-scores would leave two points.
     max_iter : int, default=20
-        Most turns.
+        Maximum number of iterations.
     tol : float, default=1e-10
         Sums of eigenvalues of the Laplacian below it are zero.
     n_init, views, random_state, verbose
@@ -75,10 +75,10 @@ class GMC(Iterative, GraphClusterer):
     weights_ : (m,) array
         Weights w_v of the views.
     n_iter_ : int
-        Turns done.
+        Number of iterations.
     history_ : dict
-        Per turn: ``eigenvalues``, the sum of the c lowest of the Laplacian, zero when there are c
-        components at least, and ``excess``, 1 when there are more.
+        Per iteration: ``eigenvalues``, the sum of the c lowest of the Laplacian, zero when there
+        are c components at least, and ``excess``, 1 when there are more.
 
     Examples
     --------
@@ -94,7 +94,7 @@ class GMC(Iterative, GraphClusterer):
         paper="Wang et al., TKDE 2020, doi:10.1109/TKDE.2019.2903810",
         objective="min sum_v <D_v, S_v> + alpha |S_v|^2 + w_v |U - S_v|^2 + 2 lam tr(F^T L_U F)",
         needs="n_neighbors; lam tunes itself; z-scored samples",
-        cost="O(n^3 + m n^2) per turn, up to 20 turns",
+        cost="O(n^3 + m n^2) per iteration, up to 20 iterations",
     )
 
     n_neighbors: int | None = param(neighbors(15), default=None)

@@ -102,12 +102,12 @@ class GRMSC(Penalised, OnDevice, RepresentationClusterer):
     rho, mu0, mu_max : float, default=1.9, 1e-4 and 1e6
         Growth, start and limit of the penalty mu.
     max_iter : int, default=100
-        Most turns.
+        Maximum number of iterations.
     tol : float, default=1e-6
         Stop when all entries of ``X_k - X_k Z - E_k`` and ``Z - Q`` are smaller.
     init : {"zeros", "random"}, default="zeros"
-        Start of Z. The paper starts at random; as long as ``lam1 / mu0`` is large the first turn
-        forgets the start, so nothing depends on it.
+        Start of Z. The paper starts at random; as long as ``lam1 / mu0`` is large the first
+        iteration forgets the start, so nothing depends on it.
     n_init : int, default=20
         Restarts of k-means on the spectral embedding.
     views : list of slices or of column lists, default=None
@@ -119,7 +119,7 @@ class GRMSC(Penalised, OnDevice, RepresentationClusterer):
     random_state : int, RandomState or None, default=None
         Seeds k-means and ``init="random"``.
     verbose : int, default=0
-        Print every ``verbose``-th turn.
+        Print every ``verbose``-th iteration.
 
     Attributes
     ----------
@@ -130,9 +130,9 @@ class GRMSC(Penalised, OnDevice, RepresentationClusterer):
     affinity_matrix_ : (n, n) array or scipy.sparse.csr_array
         What was clustered.
     n_iter_ : int
-        Turns done.
+        Number of iterations.
     history_ : dict
-        Per turn: ``data``, the largest entry of ``X_k - X_k Z - E_k``, and ``split``, that of
+        Per iteration: ``data``, the largest entry of ``X_k - X_k Z - E_k``, and ``split``, that of
         ``Z - Q``. Both hold the length of the longest column, an upper bound, while that is far
         from ``tol``.
     dictionary_ : list of arrays
@@ -157,7 +157,7 @@ class GRMSC(Penalised, OnDevice, RepresentationClusterer):
         paper="Zheng et al. 2020, arXiv:2004.03106",
         objective="min |Z|_* + lam1 sum_k |X_k - X_k Z|_{2,1} + lam2 sum_k Tr(Z L_k Z^T)",
         needs="n_neighbors, lam1 and lam2 together; alpha like 1/n for many samples",
-        cost="O(n^3) per turn, about 30 turns",
+        cost="O(n^3) per iteration, about 30 iterations",
     )
     solve_counts = False
     takes_missing_views = True

@@ -61,7 +61,7 @@ class LMSC(Penalised, RepresentationClusterer):
     rho, mu0, mu_max : float, default=1.2, 1e-4 and 1e6
         Growth, start and limit of the penalty mu.
     max_iter : int, default=100
-        Most turns.
+        Maximum number of iterations.
     tol : float, default=1e-6
         Stop when the absolute values of every row of ``M - P H - E_h``, ``H - H Z - E_r`` and
         ``J - Z`` sum to less.
@@ -77,8 +77,9 @@ class LMSC(Penalised, RepresentationClusterer):
     latent_ : (n, K) array
         H^T, what all views have in common; one row per sample.
     history_ : dict
-        Per turn: ``data``, ``latent`` and ``split``, the largest row sums of the three residuals
-        of ``tol``. The first is an upper bound while the others are not yet below ``tol``.
+        Per iteration: ``data``, ``latent`` and ``split``, the largest row sums of the three
+        residuals of ``tol``. The first is an upper bound while the others are not yet below
+        ``tol``.
 
     Examples
     --------
@@ -93,7 +94,7 @@ class LMSC(Penalised, RepresentationClusterer):
         paper="Zhang et al., CVPR 2017",
         objective="min |[E_h; E_r]|_{2,1} + lam |Z|_*, M = P H + E_h, H = H Z + E_r, P^T P = I",
         needs="lam, latent_dim; a random start; as_released for published figures",
-        cost="O(n^3) per turn, about 90 turns",
+        cost="O(n^3) per iteration, about 90 iterations",
     )
     solve_counts = False
 
@@ -173,7 +174,7 @@ def solve_lmsc(
         Y1, Y2, Y3 = Y1 + mu * D1, Y2 + mu * D2, Y3 + mu * D3
         mu = min(rho * mu, mu_max)
         latent, split = largest_row_sum(D2), largest_row_sum(D3)
-        # When this turn is not the last a bound will do, which tol=0 gives.
+        # When this iteration is not the last a bound will do, which tol=0 gives.
         decides = run.tol if max(latent, split) < run.tol else 0.0
         run.check(data=largest_sum(D1, X.shape[1], decides, back), latent=latent, split=split)
     return Z, H

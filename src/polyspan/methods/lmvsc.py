@@ -60,7 +60,7 @@ class LMVSC(EmbeddingClusterer):
         Scaling of samples to unit length, after standardising features if asked. The authors'
         program takes the features as they are.
     max_iter : int, default=5000
-        Most turns of the solver.
+        Maximum number of iterations of the solver.
     tol : float, default=1e-4
         Every column of Z_v is this close to the solution of its problem, or closer.
     n_init : int, default=10
@@ -83,7 +83,7 @@ class LMVSC(EmbeddingClusterer):
     embedding_ : (n, n_clusters) array
         Singular vectors, what was clustered.
     n_iter_ : int
-        Turns that the slowest block of samples took.
+        Iterations that the slowest block of samples took.
 
     Examples
     --------
@@ -122,10 +122,10 @@ class LMVSC(EmbeddingClusterer):
         anchors, most, worst = [], 0, 0.0
         for v, X in enumerate(Xs):
             anchors.append(_anchors(X, m, seed))
-            Z[:, v * m : (v + 1) * m], turns, distance = solve_lmvsc(
+            Z[:, v * m : (v + 1) * m], iterations, distance = solve_lmvsc(
                 X, anchors[-1], alpha=self.alpha, max_iter=self.max_iter, tol=self.tol
             )
-            most, worst = max(most, turns), max(worst, distance)
+            most, worst = max(most, iterations), max(worst, distance)
         Z /= len(Xs) ** 0.5
         links = np.sum(Z, axis=0, dtype=np.float64)
         B = Z * inverse_root(links).astype(Z.dtype) if self.normalize else Z
@@ -134,8 +134,8 @@ class LMVSC(EmbeddingClusterer):
         if worst <= self.tol:
             return found
         words = (
-            f"LMVSC stopped after max_iter={self.max_iter} turns with samples up to {worst:.1e} "
-            f"from their solution, above tol={self.tol:g}: raise max_iter, or raise tol."
+            f"LMVSC stopped after max_iter={self.max_iter} iterations with samples up to "
+            f"{worst:.1e} from their solution, above tol={self.tol:g}: raise max_iter or tol."
         )
         return found._replace(converged=False, complaints=(ConvergenceWarning(words),))
 
@@ -172,14 +172,14 @@ def _anchors(X: Any, m: int, seed: int) -> np.ndarray:
 def solve_lmvsc(
     X: Any, A: np.ndarray, *, alpha: float, max_iter: int = 5000, tol: float = 1e-4
 ) -> tuple[np.ndarray, int, float]:
-    """Z^T of one view, the turns it took, and the distance of the worst column beyond tol, or 0.
+    """Z^T of one view, the iterations it took, and how far the worst column is beyond tol, or 0.
 
     Samples are in the rows of X, anchors in those of A.
 
     Examples
     --------
-    >>> A = np.eye(3)
-    >>> Z, turns, distance = solve_lmvsc(np.array([[0.0, 1.0, 0.0], [0.5, 0.5, 0.0]]), A, alpha=1.0)
+    >>> X, A = np.array([[0.0, 1.0, 0.0], [0.5, 0.5, 0.0]]), np.eye(3)
+    >>> Z, iterations, distance = solve_lmvsc(X, A, alpha=1.0)
     >>> Z.round(4)
     array([[0.1667, 0.6667, 0.1667],
            [0.4167, 0.4167, 0.1667]])
@@ -193,12 +193,12 @@ def solve_lmvsc(
     M, f = np.eye(m) - (G + alpha * np.eye(m)) / L, A @ mean / L
     found, most, worst = np.empty((n, m), dtype=X.dtype), 0, 0.0
     for start in range(0, n, BLOCK):
-        rows, turns = np.arange(start, min(start + BLOCK, n)), 0
+        rows, iterations = np.arange(start, min(start + BLOCK, n)), 0
         F = X[start : start + BLOCK] @ (A.T / L) - f
         Z = Y = np.full(F.shape, 1 / m)
         t = np.ones((len(rows), 1))
-        while len(rows) and turns < max_iter:
-            turns += 1
+        while len(rows) and iterations < max_iter:
+            iterations += 1
             before, Z = Z, prox.simplex(Y @ M + F)
             found[rows] = Z
             D, step = Z - Y, Z - before
@@ -208,5 +208,5 @@ def solve_lmvsc(
             Y = Z + (t - 1) / grown * step
             left = distance > tol
             rows, F, Z, Y, t = (x[left] for x in (rows, F, Z, Y, grown))
-        most, worst = max(most, turns), max([worst, *distance[left]])
+        most, worst = max(most, iterations), max([worst, *distance[left]])
     return found, most, worst

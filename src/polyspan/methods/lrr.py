@@ -42,7 +42,7 @@ class LRR(Penalised, OnDevice, RepresentationClusterer):
     tol : float, default=1e-6
         Stop when all entries of ``X - X Z - E`` and ``Z - J`` are smaller.
     max_iter : int, default=500
-        Most turns.
+        Maximum number of iterations.
     affinity, n_kept, scale, n_init, views, device, random_state, verbose
         As in `GRMSC`.
 
@@ -64,7 +64,7 @@ class LRR(Penalised, OnDevice, RepresentationClusterer):
         paper="Liu et al., TPAMI 2013, arXiv:1010.2955",
         objective="min |Z|_* + lam |X - X Z|_{2,1}",
         needs="lam; one view",
-        cost="O(n^3) per turn, about 170 turns",
+        cost="O(n^3) per iteration, about 170 iterations",
     )
     single_view = True
     solve_counts = False

@@ -58,7 +58,7 @@ class LTMSC(Penalised, OnDevice, RepresentationClusterer):
     tol : float, default=1e-7
         Stop when all entries of ``X_v - X_v Z_v - E_v`` and ``Z - G_u`` are smaller.
     max_iter : int, default=200
-        Most turns.
+        Maximum number of iterations.
     affinity, n_kept, scale, n_init, views, device, random_state, verbose
         As in `GRMSC`.
 
@@ -82,7 +82,7 @@ class LTMSC(Penalised, OnDevice, RepresentationClusterer):
         paper="Zhang et al., ICCV 2015",
         objective="min gamma sum_u |Z_(u)|_* + lam |[E_1; ...; E_m]|_{2,1}, E_v = X_v - X_v Z_v",
         needs="lam / gamma; as_released for the authors' figures",
-        cost="O(m n^3) per turn, about 35 turns",
+        cost="O(m n^3) per iteration, about 35 iterations",
     )
     solve_counts = False
 

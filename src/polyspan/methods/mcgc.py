@@ -6,7 +6,7 @@ with each other, and S, too, is made to have c components, the clusters::
     max sum_v tr(U_v^T (W_v + beta S) U_v) - |S|_F^2 / 2 - gamma tr(H^T L_S H)
     s.t. U_v^T U_v = I, H^T H = I, rows of S on the simplex
 
-One turn, with A = beta sum_v U_v U_v^T::
+One iteration, with A = beta sum_v U_v U_v^T::
 
     U_v : the c highest eigenvectors of W_v + beta S
     S   : row i = a_ij - gamma/2 |h_i - h_j|^2 on the simplex, then (S + S^T)/2     } until S has
@@ -40,7 +40,7 @@ from polyspan.solvers.arrays import Array, to_numpy
 from polyspan.solvers.eigen import lowest_eigenpairs
 from polyspan.solvers.loop import Run, Solution
 
-RANK_TURNS = 30  # most turns to c components; the weight has grown by 1e9 then
+RANK_ITERATIONS = 30  # most iterations to c components; the weight has grown by 1e9 then
 
 
 class MCGC(Iterative, GraphClusterer):
@@ -64,7 +64,7 @@ class MCGC(Iterative, GraphClusterer):
     scale : {"unit", "standard+unit", None}, default="unit"
         Scaling of samples to unit length, after standardising features if asked.
     max_iter : int, default=5
-        Most turns. They end when the components stay what they were.
+        Maximum number of iterations. They end when the components stay what they were.
     tol : float, default=1e-10
         Sums of eigenvalues of the Laplacian below it are zero.
     n_init, views, random_state, verbose
@@ -77,10 +77,10 @@ class MCGC(Iterative, GraphClusterer):
     affinity_matrix_ : (n, n) array
         The learned graph S.
     n_iter_ : int
-        Turns done.
+        Number of iterations.
     history_ : dict
-        Per turn: ``eigenvalues`` and ``excess`` as in `GMC`, and ``moved``, the share of samples
-        whose component has another number than before.
+        Per iteration: ``eigenvalues`` and ``excess`` as in `GMC`, and ``moved``, the share of
+        samples whose component has another number than before.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class MCGC(Iterative, GraphClusterer):
         paper="Zhan et al., TIP 2019, doi:10.1109/TIP.2018.2877335",
         objective="max sum_v tr(U_v^T (W_v + beta S) U_v) - |S|_F^2 / 2 - gamma tr(H^T L_S H)",
         needs="n_neighbors, beta; as_released for the authors' figures",
-        cost="O(m n^3) per turn, up to 5 turns",
+        cost="O(m n^3) per iteration, up to 5 iterations",
     )
 
     n_neighbors: int | None = param(neighbors(15), default=None)
@@ -187,7 +187,7 @@ def _make_components(
 
     Returns the graph, F, the weight, and what the last rank step found.
     """
-    for _ in range(RANK_TURNS):
+    for _ in range(RANK_ITERATIONS):
         S = prox.simplex(A - weight * slope * proximity.squared_distances(F))
         S = (S + S.T) / 2
         F, factor, low = proximity.rank_step(S, F, tol)

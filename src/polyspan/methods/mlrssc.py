@@ -74,7 +74,7 @@ class MLRSSC(Penalised, RepresentationClusterer):
         have 100 to 1e4): mu grows fast, so the loop ends before the optimum, the further from it
         the larger mu starts.
     max_iter : int, default=100
-        Most turns.
+        Maximum number of iterations.
     tol : float, default=1e-5
         Stop when all entries of ``A - C1``, ``A - C2`` and ``A - C3`` are smaller. The paper's
         figures have 1e-3 with the linear and 1e-5 with the Gaussian kernel.
@@ -90,8 +90,8 @@ class MLRSSC(Penalised, RepresentationClusterer):
     representation_ : (n, n) array
         Mean of the representations C2 of all views.
     history_ : dict
-        Per turn: ``low_rank``, ``sparse`` and ``agreement``, the largest entries of ``A - C1``,
-        ``A - C2`` and ``A - C3`` over all views.
+        Per iteration: ``low_rank``, ``sparse`` and ``agreement``, the largest entries of ``A -
+        C1``, ``A - C2`` and ``A - C3`` over all views.
 
     Examples
     --------
@@ -106,7 +106,7 @@ class MLRSSC(Penalised, RepresentationClusterer):
         paper="Brbic and Kopriva, Pattern Recognition 2018, arXiv:1708.08732",
         objective="min sum_v lam/2 |X_v - X_v C_v|_F^2 + beta1 |C_v|_* + beta2 |C_v|_1 + lam3 R(C)",
         needs="beta1, lam3 and mu0; lam=1 if scale=None; kernel",
-        cost="O(m n^3) per turn, about 25 turns",
+        cost="O(m n^3) per iteration, about 25 iterations",
     )
     solve_counts = False
 

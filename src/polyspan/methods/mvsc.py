@@ -7,14 +7,14 @@ Objective, with samples in the columns of X_v (d_v x n)::
     s.t. 1^T Z_v = 1^T,  diag Z_v = 0,  F^T F = I,  W_v = (|Z_v| + |Z_v|^T) / 2
 
 The trace is the sum of ``P_ij |z_ij| / 2`` with P_ij the squared distance of rows i and j of F:
-samples that F sets apart pay for representing each other. A turn is::
+samples that F sets apart pay for representing each other. An iteration is::
 
     Z_v = argmin |X_v - E_v - X_v Z|_F^2 + lam1/2 sum_ij P_ij |z_ij|   s.t. the constraints
     E_v = X_v - X_v Z_v, entries shrunk by lam2/2
     F   = the c lowest eigenvectors of sum_v (D_v - W_v)
 
 and the objective never rises, but for the tolerance of the first step, which ADMM solves, from
-where it ended the turn before, until a tenth of ``tol`` or for ``max_inner`` turns::
+where it ended the iteration before, until a tenth of ``tol`` or for ``max_inner`` iterations::
 
     A  = argmin |X - E - X A|_F^2 + rho/2 |A - Z + Y/rho|_F^2   s.t.  1^T A = 1^T
     Z  = A + Y/rho, entries shrunk by lam1 P_ij / (2 rho), zero diagonal
@@ -62,9 +62,9 @@ class MVSC(Iterative, GraphClusterer):
         Cluster the sum of the W_v by normalised spectral clustering, or the rows of F by k-means
         as in the paper.
     max_inner : int, default=100
-        Most turns of ADMM for the representations in every turn.
+        Maximum number of iterations of ADMM, which finds the representations.
     max_iter : int, default=50
-        Most turns.
+        Maximum number of iterations.
     tol : float, default=1e-3
         Stop when the objective falls by less than this part of the squared size of the views.
     scale, n_init, views, random_state, verbose
@@ -79,7 +79,7 @@ class MVSC(Iterative, GraphClusterer):
     affinity_matrix_ : (n, n) array
         Sum of the W_v.
     history_ : dict
-        Per turn: ``fall`` of the objective, relative to the squared size of the views, at most 1.
+        Per iteration: ``fall`` of the objective, as a share of the views' squared size, at most 1.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class MVSC(Iterative, GraphClusterer):
             "1^T Z_v = 1^T, diag Z_v = 0"
         ),
         needs="lam1, lam2; dense features",
-        cost="O(m n^2 (100 n + d)) per turn, about 5 turns",
+        cost="O(m n^2 (100 n + d)) per iteration, about 5 iterations",
     )
 
     lam1: float = param(positive, default=0.1)

@@ -50,7 +50,7 @@ class RMSC(Penalised, GraphClusterer):
     rho, mu0, mu_max : float, default=1.9, 1e-3 and 1e10
         Growth, start and limit of the penalty mu.
     max_iter : int, default=100
-        Most turns.
+        Maximum number of iterations.
     tol : float, default=1e-6
         Stop when all entries of ``T_v - P - E_v`` are smaller; ``P - Q`` is not asked, as in the
         authors' program, so that a very small ``lam`` can end the loop early.
@@ -66,7 +66,7 @@ class RMSC(Penalised, GraphClusterer):
     affinity_matrix_ : (n, n) array
         ``(D P + P^T D) / 2``, how often the walk goes between two samples.
     history_ : dict
-        Per turn: ``data``, the largest entry of ``T_v - P - E_v``.
+        Per iteration: ``data``, the largest entry of ``T_v - P - E_v``.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class RMSC(Penalised, GraphClusterer):
         paper="Xia et al., AAAI 2014",
         objective="min |P|_* + lam sum_v |T_v - P|_1, P >= 0, P 1 = 1",
         needs="lam; unit samples, though papers ran it on raw ones",
-        cost="O(n^3) per turn, about 30 turns",
+        cost="O(n^3) per iteration, about 30 iterations",
     )
 
     lam: float = param(positive, default=0.1)

@@ -13,8 +13,8 @@ repeats::
     Y += rho (A - C)
 
 The penalty rho starts at alpha; in the paper it stays there. Here, every tenth of the first 200
-turns, it moves to where both residuals, relative to C and Y, are of one size (residual balancing),
-which saves most of the turns.
+iterations, it moves to where both residuals, relative to C and Y, are of one size (residual
+balancing), which saves most of the iterations.
 
 Then every column of C is divided by its largest entry, and ``|C| + |C|^T`` is the affinity. Not
 here: the paper's terms for sparse outlying entries and for affine subspaces.
@@ -49,7 +49,7 @@ class SSC(OnDevice, RepresentationClusterer):
     tol : float, default=2e-4
         Stop when all entries of ``A - C`` and of the change of C are smaller.
     max_iter : int, default=2000
-        Most turns.
+        Maximum number of iterations.
     affinity, n_kept, scale, n_init, views, device, random_state, verbose
         As in `GRMSC`.
 
@@ -60,7 +60,7 @@ class SSC(OnDevice, RepresentationClusterer):
     representation_ : (n, n) array
         C, every column divided by its largest absolute entry.
     history_ : dict
-        Per turn: ``split``, the largest entry of ``A - C``, and ``change``, that of the change
+        Per iteration: ``split``, the largest entry of ``A - C``, and ``change``, that of the change
         of C.
 
     Examples
@@ -76,7 +76,7 @@ class SSC(OnDevice, RepresentationClusterer):
         paper="Elhamifar and Vidal, TPAMI 2013, arXiv:1203.1005",
         objective="min |C|_1 + lam/2 |X - X C|_F^2, diag C = 0",
         needs="alpha, which sets lam; one view",
-        cost="O(n^3) per turn, about 300 turns",
+        cost="O(n^3) per iteration, about 300 iterations",
     )
     single_view = True
     solve_counts = False
@@ -134,7 +134,7 @@ def solve_ssc(X: Array, *, lam: float, rho: float, run: Run | None = None) -> Ar
     K = factor(rho)
     diagonal = diagonal_mask(K)
     C = Y = xp.zeros_like(K)
-    for turn in run:
+    for iteration in run:
         B = C - Y / rho
         A = B + K - K @ B
         before = C
@@ -143,7 +143,7 @@ def solve_ssc(X: Array, *, lam: float, rho: float, run: Run | None = None) -> Ar
         split, change = A - C, C - before
         Y = Y + rho * split
         run.check(split=float(xp.max(xp.abs(split))), change=float(xp.max(xp.abs(change))))
-        if turn % 10 == 0 and turn <= 200:
+        if iteration % 10 == 0 and iteration <= 200:
             ratio = _length(split) * _length(Y) / max(rho * _length(change) * _length(C), 1e-300)
             step = min(max(ratio**0.5, 0.1), 10.0)
             if not 2 / 3 < step < 3 / 2:

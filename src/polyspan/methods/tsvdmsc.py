@@ -59,7 +59,7 @@ class TSVDMSC(Penalised, OnDevice, RepresentationClusterer):
         Stop when all entries (``as_released``: sums of absolute values over rows) of
         ``X_v - X_v Z_v - E_v`` and ``Z - G`` are smaller.
     max_iter : int, default=200
-        Most turns.
+        Maximum number of iterations.
     affinity, n_kept, scale, n_init, views, device, random_state, verbose
         As in `GRMSC`.
 
@@ -83,7 +83,7 @@ class TSVDMSC(Penalised, OnDevice, RepresentationClusterer):
         paper="Xie et al., IJCV 2018, arXiv:1610.07126",
         objective="min |Z|_TNN + lam |[E_1; ...; E_m]|_{2,1}, E_v = X_v - X_v Z_v",
         needs="lam; as_released for the authors' figures",
-        cost="O(n^2 (p + m^2)) per turn, about 30 turns",
+        cost="O(n^2 (p + m^2)) per iteration, about 30 iterations",
     )
     solve_counts = False
 

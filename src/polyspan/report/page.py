@@ -139,21 +139,26 @@ def _tiles(c: Content, certainty: np.ndarray) -> str:
         (f"{number(sizes.min())}\u2013{number(sizes.max())}", "samples per cluster"),
         (f"{np.median(certainty):.2f}", "median certainty"),
     ]
-    turns = getattr(c.estimator, "n_iter_", None)
-    if turns is not None:
-        tiles.append((number(turns), "turns of the solver"))
+    iterations = getattr(c.estimator, "n_iter_", None)
+    if iterations is not None:
+        tiles.append((number(iterations), "iterations of the solver"))
     return "".join(f"<div><dt>{label}</dt><dd>{value}</dd></div>" for value, label in tiles)
 
 
 def _notes(c: Content) -> str:
     notes = [user(note) for note in c.notes]
-    turns = getattr(c.estimator, "n_iter_", None)
+    iterations = getattr(c.estimator, "n_iter_", None)
     params = c.estimator.get_params(deep=False)
     last = [ys[-1] for ys in (getattr(c.estimator, "history_", None) or {}).values() if len(ys)]
     tol = params.get("tol")
-    if turns is not None and turns == params.get("max_iter") and tol and max(last, default=0) > tol:
+    if (
+        iterations is not None
+        and iterations == params.get("max_iter")
+        and tol
+        and max(last, default=0) > tol
+    ):
         notes.append(
-            f"The solver stopped after max_iter={turns} turns before it converged to "
+            f"The solver stopped after max_iter={iterations} iterations before it converged to "
             f"tol={tol:g}: raise max_iter, or read the result with care."
         )
     own = getattr(c.estimator, "labels_", None)

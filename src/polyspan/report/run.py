@@ -12,7 +12,7 @@ from polyspan.selection import Selection
 
 
 def show_convergence(c: Content) -> str:
-    """What the solver measured after every turn."""
+    """What the solver measured after every iteration."""
     history = getattr(c.estimator, "history_", None) or {}
     tol = c.estimator.get_params(deep=False).get("tol")
     series = {
@@ -22,8 +22,8 @@ def show_convergence(c: Content) -> str:
     }
     chart = line_chart(
         series,
-        "Residuals of every turn",
-        "turn",
+        "Residuals of every iteration",
+        "iteration",
         log=True,
         mark_y=(tol, f"tol {number(tol, 1)}") if tol else None,
     )
@@ -34,9 +34,9 @@ def show_convergence(c: Content) -> str:
         for name, (_, values) in series.items()
     )
     return (
-        "<p>What the solver measured after every turn, on a logarithmic axis.</p>"
+        "<p>What the solver measured after every iteration, on a logarithmic axis.</p>"
         f'<div class="two"><div>{chart}</div>'
-        f'<div><h3>After the last turn</h3><dl class="facts">{last}</dl></div></div>'
+        f'<div><h3>After the last iteration</h3><dl class="facts">{last}</dl></div></div>'
     )
 
 

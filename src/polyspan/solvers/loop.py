@@ -20,7 +20,7 @@ _listener: ContextVar[Listener | None] = ContextVar("polyspan_listener", default
 
 @contextmanager
 def watching(listener: Listener) -> Iterator[None]:
-    """Call ``listener(run)`` after every turn of every solver inside the ``with`` block.
+    """Call ``listener(run)`` after every iteration of every solver inside the ``with`` block.
 
     This is how a progress bar follows a fit without the estimator knowing about it.
 
@@ -28,10 +28,10 @@ def watching(listener: Listener) -> Iterator[None]:
     --------
     >>> from polyspan import GRMSC
     >>> from polyspan.datasets import make_subspaces
-    >>> turns = []
-    >>> with watching(lambda run: turns.append(run.n_iter)):
+    >>> iterations = []
+    >>> with watching(lambda run: iterations.append(run.n_iter)):
     ...     model = GRMSC(n_clusters=3).fit(make_subspaces(60, 3, random_state=0).views)
-    >>> turns[-1] == model.n_iter_
+    >>> iterations[-1] == model.n_iter_
     True
     """
     token = _listener.set(listener)
@@ -62,20 +62,20 @@ class Run:
     name : str
         Whose loop this is, for messages.
     max_iter : int
-        Most turns.
+        Maximum number of iterations.
     tol : float
         The residuals given to `check` must all be below it.
     verbose : int
-        0 is silent; otherwise every ``verbose``-th turn prints a line.
+        0 is silent; otherwise every ``verbose``-th iteration prints a line.
 
     Attributes
     ----------
     n_iter : int
-        Turns done.
+        Number of iterations.
     converged : bool
-        Whether the last turn met the stopping rule.
+        Whether the last iteration met the stopping rule.
     history : dict of str to list of float
-        One entry per turn for every residual, by name.
+        One entry per iteration for every residual, by name.
 
     Examples
     --------
@@ -111,23 +111,23 @@ class Run:
         if not self.converged:
             last = ", ".join(f"{k} {v[-1]:.1e}" for k, v in self.history.items())
             words = (
-                f"{self.name} stopped after max_iter={self.max_iter} turns before it converged to "
-                f"tol={self.tol:g} (last residuals: {last}): raise max_iter, or raise tol."
+                f"{self.name} stopped after max_iter={self.max_iter} iterations before it "
+                f"converged to tol={self.tol:g} (last residuals: {last}): raise max_iter or tol."
             )
             told = (ConvergenceWarning(words),)
         return Solution(Z, self.n_iter, self.history, self.converged, extras, told)
 
     def check(self, **residuals: float) -> None:
-        """Record this turn's residuals; the loop ends when all are below ``tol``."""
+        """Record this iteration's residuals; the loop ends when all are below ``tol``."""
         for name, value in residuals.items():
             self.history.setdefault(name, []).append(float(value))
         self.converged = all(value < self.tol for value in residuals.values())
         if self.verbose and (self.n_iter % self.verbose == 0 or self.converged):
             words = "  ".join(f"{name} {value:.2e}" for name, value in residuals.items())
-            print(f"[{self.name}] turn {self.n_iter:3d}  {words}  {self.progress()}")
+            print(f"[{self.name}] iteration {self.n_iter:3d}  {words}  {self.progress()}")
 
-    def turns_left(self) -> int:
-        """Estimate the turns still to come from how fast the largest residual falls."""
+    def iterations_left(self) -> int:
+        """Estimate the iterations still to come from how fast the largest residual falls."""
         most = self.max_iter - self.n_iter
         worst = [max(values) for values in zip(*self.history.values(), strict=True)][-6:]
         if self.converged or not worst:
@@ -140,4 +140,4 @@ class Run:
     def progress(self) -> str:
         """Seconds spent and an estimate of the seconds left, in words."""
         spent = time.perf_counter() - self.started
-        return f"{spent:.1f} s, about {spent / self.n_iter * self.turns_left():.1f} s left"
+        return f"{spent:.1f} s, about {spent / self.n_iter * self.iterations_left():.1f} s left"

@@ -62,7 +62,7 @@ def orthogonal_rows(X: Array) -> tuple[Array, Array, Callable[[Array], Array]]:
     """`reduce_rows`, turned so that the rows of R are orthogonal: R R^T is diagonal.
 
     With S the diagonal, ``(R^T R + p I)^-1 R^T = R^T (S + p I)^-1`` for every p: what an augmented
-    Lagrangian with several representations solves in every turn becomes a division.
+    Lagrangian with several representations solves in every iteration becomes a division.
 
     Returns
     -------
@@ -256,14 +256,14 @@ def largest_entry(A: Array, rows: int, tol: float, back: Callable[[Array], Array
     original ones, which have ``rows`` rows. With b the length of its longest column the largest
     entry lies between ``b / sqrt(rows)`` and b. When both are on one side of ``tol``, b is
     returned: the answer is the same and the map is spared. ``tol=0`` always returns b, for a loop
-    that cannot stop in this turn anyway.
+    that cannot stop in this iteration anyway.
 
     Examples
     --------
-    >>> turn = np.array([[0.6, -0.8], [0.8, 0.6]])
-    >>> largest_entry(np.array([[5.0], [0.0]]), 2, 1.0, lambda A: turn @ A)
+    >>> rotation = np.array([[0.6, -0.8], [0.8, 0.6]])
+    >>> largest_entry(np.array([[5.0], [0.0]]), 2, 1.0, lambda A: rotation @ A)
     5.0
-    >>> largest_entry(np.array([[5.0], [0.0]]), 2, 4.5, lambda A: turn @ A)
+    >>> largest_entry(np.array([[5.0], [0.0]]), 2, 4.5, lambda A: rotation @ A)
     4.0
     """
     bound = longest_column(A)
@@ -282,8 +282,8 @@ def largest_sum(A: Array, rows: int, tol: float, back: Callable[[Array], Array])
 
     Examples
     --------
-    >>> turn = np.array([[0.6, -0.8], [0.8, 0.6]])
-    >>> largest_sum(np.array([[5.0, 5.0], [0.0, 0.0]]), 2, 7.0, lambda A: turn @ A)
+    >>> rotation = np.array([[0.6, -0.8], [0.8, 0.6]])
+    >>> largest_sum(np.array([[5.0, 5.0], [0.0, 0.0]]), 2, 7.0, lambda A: rotation @ A)
     8.0
     """
     norm = sum_squares(A) ** 0.5

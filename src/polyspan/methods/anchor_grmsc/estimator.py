@@ -14,8 +14,8 @@ this is GRMSC (``orientation="samples"``), and so are all iterates of its augmen
            = sum_k A_k^T (Y1_k + mu (X_k - E_k)) + mu Q - Y2
     Y1_k += mu (X_k - A_k Z - E_k);  Y2 += mu (Z - Q);  mu = min(rho mu, mu_max)
 
-The files beside this one: ``solver`` does this in O(n) per turn, without approximating any step;
-``laplacian`` makes L, ``anchors`` the anchors and the clusters.
+The files beside this one: ``solver`` does this in O(n) per iteration, without approximating any
+step; ``laplacian`` makes L, ``anchors`` the anchors and the clusters.
 """
 
 from collections.abc import Mapping, Sequence
@@ -94,10 +94,10 @@ class AnchorGRMSC(Penalised):
         Growth and limit of the penalty mu.
     mu0 : float or None, default=None
         Start of mu; None is that of `GRMSC`, 1e-4, up to 20,000 samples in float64. Beyond, and in
-        float32, it is 1e-2: that saves some seven turns in which hardly anything happens, and
+        float32, it is 1e-2: that saves some seven iterations in which hardly anything happens, and
         whose systems may be too ill-conditioned for float32.
     max_iter : int, default=100
-        Most turns.
+        Maximum number of iterations.
     tol : float, default=1e-4
         Stop when all entries of ``X_k - A_k Z - E_k`` and ``Z - Q`` are smaller. (GRMSC has 1e-6,
         which float32 does not always reach.)
@@ -116,7 +116,7 @@ class AnchorGRMSC(Penalised):
     random_state : int, RandomState or None, default=None
         Seeds anchors, samples for medians and cells, and k-means.
     verbose : int, default=0
-        Print every ``verbose``-th turn.
+        Print every ``verbose``-th iteration.
 
     Attributes
     ----------
@@ -132,11 +132,11 @@ class AnchorGRMSC(Penalised):
     alpha_ : float
         The weight used.
     n_iter_ : int
-        Turns done.
+        Number of iterations.
     history_ : dict
-        Per turn: ``data`` and ``split``, as in `GRMSC`.
+        Per iteration: ``data`` and ``split``, as in `GRMSC`.
     products_ : list of int
-        Per turn, products with the Laplacian that the conjugate gradients took.
+        Per iteration, products with the Laplacian that the conjugate gradients took.
 
     Notes
     -----
@@ -164,7 +164,7 @@ class AnchorGRMSC(Penalised):
         paper="GRMSC on anchors, after Zheng et al. 2020, arXiv:2004.03106",
         objective="min |Z|_* + lam1 sum_k |X_k - A_k Z|_{2,1} + lam2 sum_k Tr(Z L_k Z^T)",
         needs="n_anchors; n_neighbors, lam1 and lam2 as GRMSC; views may be files or dask arrays",
-        cost="O(n m (m + p + k^2)) per turn with m anchors, about 25 turns",
+        cost="O(n m (m + p + k^2)) per iteration with m anchors, about 25 iterations",
     )
 
     n_anchors: int | None = param(integer(1, none="min(n, max(100, 5 n_clusters))"), default=None)

@@ -63,11 +63,11 @@ def solve_anchors(
     mu_max: float,
     run: Run,
 ) -> tuple[list[Any], list[int]]:
-    """Chunks of U^T Z, samples in rows, and the number of products with L of every turn.
+    """Chunks of U^T Z, samples in rows, and the number of products with L of every iteration.
 
     ``Xs`` are chunks of projected samples, ``L`` is the Laplacian where the workers are, or None.
     """
-    turns, mu, m, products = iter(run), mu0, 0.0, []
+    iterations, mu, m, products = iter(run), mu0, 0.0, []
     there = workers.share(frame)
     fixed: dict[str, Any] = {"frame": there, "inplace": not workers.remote}
 
@@ -90,7 +90,7 @@ def solve_anchors(
     while True:
         found = workers.map(quiet, early, mu=mu, m=m, frame=there)
         longest, largest = workers.collect(workers.submit(loudest, found))
-        if longest > lam1 or largest > 1 or next(turns, None) is None:
+        if longest > lam1 or largest > 1 or next(iterations, None) is None:
             break  # E or Q is no longer zero
         Fs = workers.map(early_forces, early, mu=mu, m=m, frame=there)
         done = workers.map(early_advance, early, z_step(early, Fs), mu=mu, frame=there)
@@ -101,7 +101,7 @@ def solve_anchors(
     parts = workers.map(settle, early, m=m, frame=there)
     del early
     grams = workers.map(_multiplied_gram, parts, mu=mu)
-    for _ in turns:
+    for _ in iterations:
         threshold = workers.submit(singular_threshold, grams, mu)
         done = workers.map(forces, parts, mu=mu, lam1=lam1, threshold=threshold, **fixed)
         parts = [workers.submit(pick, one, 0) for one in done]
@@ -250,7 +250,7 @@ def advance(
     D -= moved
     Z += step
     Q = _along(Y2, threshold.V, threshold.rest)
-    split = largest_entry((Z - Q).T, Z.shape[1], tol, _turn(frame.U))
+    split = largest_entry((Z - Q).T, Z.shape[1], tol, _rotation(frame.U))
     data = []
     for k, (columns, P) in enumerate(zip(frame.spans, frame.bases, strict=True)):
         rest = D[:, columns] - h[:, k : k + 1] * Y1[:, columns]
@@ -263,7 +263,7 @@ def advance(
     return part, _multiplied_gram(part, after), (split, max(data))
 
 
-def _turn(U: np.ndarray) -> Any:
+def _rotation(U: np.ndarray) -> Any:
     return lambda Z: U.astype(Z.dtype) @ Z
 
 
