@@ -1,13 +1,13 @@
-"""Rules for the consensus of settings that were tried, beside that of `select` (NMI).
+"""Rules for the consensus of settings that were tried, beside that of `ConsensusClusterer` (NMI).
 
     python benchmarks/consensus_rules.py                      the eleven sets up to 2,000 samples
     python benchmarks/consensus_rules.py --dataset ngs bbc    some of them
     python benchmarks/consensus_rules.py --device cuda        the solves on a GPU
 
-All settings of `select` are fitted, once for every seed; a rule says how much each counts.
+All members of the default pool are fitted, once for every seed; a rule says how much each counts.
 
     half            the better half by agreement, equally
-    three quarters  all but the worst quarter, equally: the rule of `select`
+    three quarters  all but the worst quarter, equally: the rule of `ConsensusClusterer`
     all             every setting, equally
     share           every setting, in proportion to its agreement
     above           the better half, in proportion to the agreement above the median
@@ -27,12 +27,12 @@ import numpy as np
 from label_free import WANTED
 from sklearn.base import clone
 
-from polyspan import GRMSC, ConcatSpectral, sharing
+from polyspan import ConcatSpectral, sharing
 from polyspan.datasets import load_dataset
 from polyspan.inputs.views import check_views
 from polyspan.metrics import clustering_scores
 from polyspan.selection.consensus import consensus, pairwise_nmi, rank_settings
-from polyspan.selection.grids import baselines, grid_settings
+from polyspan.selection.grids import default_members
 from polyspan.selection.members import new_row
 
 RULES = ("half", "three quarters", "all", "share", "above", "twice", "groups", "nearest", "plain")
@@ -57,8 +57,7 @@ def scores(name: str, seeds: int, device: str | None) -> dict[str, float]:
     """Mean NMI of every rule."""
     data = load_dataset(name)
     views, c = check_views(data.views), data.n_clusters
-    n = views.n_samples
-    models = baselines(n, c, False) + grid_settings(n, c, GRMSC, None, device)
+    models = default_members(views, c, device)
     groups = [new_row(model)["group"] for model in models]
     numbers = [int(np.random.RandomState(seed).randint(2**31)) for seed in range(seeds)]
     rows: list[list[np.ndarray]] = [[] for _ in numbers]

@@ -1,4 +1,4 @@
-"""`polyspan.selection.select` with its defaults and no labels, beside the plain baseline.
+"""`ConsensusClusterer` with its defaults and no labels, beside the plain baseline.
 
     python benchmarks/label_free.py                       all data sets up to 2,000 samples
     python benchmarks/label_free.py --dataset ngs bbc     some of them
@@ -33,10 +33,9 @@ from typing import Any
 
 import numpy as np
 
-from polyspan import ConcatSpectral, sharing
+from polyspan import ConcatSpectral, ConsensusClusterer, count_clusters, sharing
 from polyspan.datasets import load_dataset
 from polyspan.metrics import clustering_scores
-from polyspan.selection import count_clusters, select
 
 RESULTS = Path(__file__).parent / "results" / "label_free.jsonl"
 # What label-free selection was asked to reach before it was built; None: no figure was set.
@@ -56,7 +55,7 @@ WANTED = {
 LARGE = ("scene15", "hdigit")  # so many samples that the settings are of AnchorGRMSC
 COUNTED = {*WANTED, *LARGE} - {"bbc", "reuters1200"}  # the number of clusters is asked for as well
 HEADER = """\
-| data | n | select | wanted | plain | best setting | settings | seconds | clusters | found |
+| data | n | consensus | wanted | plain | best setting | settings | seconds | clusters | found |
 |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"""
 
 
@@ -86,10 +85,10 @@ def measure(name: str, seed: int, device: str | None = None) -> dict[str, Any]:
     def nmi(labels: np.ndarray) -> float:
         return round(clustering_scores(data.labels, labels)["nmi"], 4)
 
-    with warnings.catch_warnings(), sharing():  # the count needs solutions that select had
+    with warnings.catch_warnings(), sharing():  # the count needs solutions that the consensus had
         warnings.simplefilter("ignore")
         started = time.perf_counter()
-        found = select(data.views, c, random_state=seed, device=device)
+        found = ConsensusClusterer(c, random_state=seed, device=device).fit(data.views)
         seconds = time.perf_counter() - started
         plain = ConcatSpectral(c, random_state=seed).fit_predict(data.views)
         counted, evidence = None, {}
@@ -100,12 +99,12 @@ def measure(name: str, seed: int, device: str | None = None) -> dict[str, Any]:
         "n": len(data.labels),
         "seed": seed,
         "device": device,
-        "nmi": nmi(found.labels),
+        "nmi": nmi(found.labels_),
         "plain": nmi(plain),
-        "best_setting": nmi(found.best_estimator.labels_),
-        "settings": sum(row["status"] == "ok" for row in found.table),
+        "best_setting": nmi(found.best_estimator_.labels_),
+        "settings": sum(row["status"] == "ok" for row in found.table_),
         "seconds": round(seconds, 1),
-        "certainty": round(float(found.certainty.mean()), 3),
+        "certainty": round(float(found.certainty_.mean()), 3),
         "n_clusters": c,
         "n_clusters_found": counted,
         "evidence": evidence,

@@ -31,12 +31,19 @@ from pathlib import Path
 import numpy as np
 from sklearn.cluster import MiniBatchKMeans
 
-from polyspan import GRMSC, METHODS, AnchorGRMSC, ConcatSpectral, __version__, sharing
+from polyspan import (
+    GRMSC,
+    METHODS,
+    AnchorGRMSC,
+    ConcatSpectral,
+    ConsensusClusterer,
+    __version__,
+    sharing,
+)
 from polyspan.datasets import load_dataset, make_subspaces
 from polyspan.inputs.scaling import scale_views
 from polyspan.inputs.views import check_views
 from polyspan.metrics import clustering_scores
-from polyspan.selection import select
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "scale.jsonl"
@@ -44,7 +51,7 @@ SIZES = [1_000, 10_000, 100_000, 1_000_000]
 # Most samples on which each is run: beyond, time or memory grow out of hand.
 LIMITS = {"AnchorGRMSC": 10**9, "LMVSC": 10**9, "MiniBatchKMeans": 10**9,
           "ConcatSpectral": 20_000, "GRMSC": 2_000, "GRMSC-dense": 2_000,
-          "GRMSC-default": 2_000, "AnchorGRMSC-default": 20_000, "select": 100_000}  # fmt: skip
+          "GRMSC-default": 2_000, "AnchorGRMSC-default": 20_000, "consensus": 100_000}  # fmt: skip
 # What the real data need: more anchors than planted subspaces of dimension 3.
 REAL = {"n_anchors": 1000, "n_kept": 3, "dtype": "float32"}
 
@@ -80,9 +87,9 @@ def fit(method, views, c, real, device, other):
         given |= {name: value for name, value in other.items() if name != "n_anchors"}
         model = GRMSC(c, random_state=0, **given).fit(views)
         return model.labels_, {"iterations": model.n_iter_} | ({"device": device} if device else {})
-    if method == "select":
-        chosen = select(views, c, random_state=0, device=device)
-        return chosen.labels, {"settings": len(chosen.table)}
+    if method == "consensus":
+        chosen = ConsensusClusterer(c, random_state=0, device=device).fit(views)
+        return chosen.labels_, {"settings": len(chosen.table_)}
     if method == "ConcatSpectral":
         return ConcatSpectral(c, random_state=0).fit(views).labels_, {}
     return METHODS[method.lower()](c, random_state=0).fit(views).labels_, {}

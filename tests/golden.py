@@ -1,4 +1,4 @@
-"""Golden results: what every method, `select`, `count_clusters` and `predict` gave.
+"""Golden results: what every method, `ConsensusClusterer`, `count_clusters` and `predict` gave.
 
     python tests/golden.py           # compare with tests/golden.json, and say what differs
     python tests/golden.py --write   # write it anew, after a wanted change of results
@@ -25,10 +25,16 @@ import scipy.sparse as sp
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from polyspan import GRMSC, METHODS, AnchorGRMSC, BestSingleView
+from polyspan import (
+    GRMSC,
+    METHODS,
+    AnchorGRMSC,
+    BestSingleView,
+    ConsensusClusterer,
+    count_clusters,
+)
 from polyspan.datasets import load_dataset, load_digits_views, make_subspaces
 from polyspan.metrics import clustering_scores
-from polyspan.selection import count_clusters, select
 
 FILE = Path(__file__).with_name("golden.json")
 PUBLISHED = ("three_sources", "msrc_v1")
@@ -121,9 +127,9 @@ def cases():
 
 
 def selected(name, c=None):
-    """Return what `select` finds."""
+    """Return a fitted `ConsensusClusterer`."""
     views, _, known = data(name)
-    return select(views, known if c is None else c, random_state=0)
+    return ConsensusClusterer(known if c is None else c, random_state=0).fit(views)
 
 
 def counted(name):
@@ -262,12 +268,12 @@ def record(found, name):
         return {"count": count, "candidates": evidence["candidates"], "numbers": numbers}
     if isinstance(found, np.ndarray):  # predict
         return {"labels": shorter(found)}
-    if hasattr(found, "best_estimator") and hasattr(found, "table"):  # select
-        labels, best = found.labels, found.best_estimator
-        row["members"] = [[r["method"], r["status"], r["weight"] > 0] for r in found.table]
+    if isinstance(found, ConsensusClusterer):
+        labels, best = found.labels_, found.best_estimator_
+        row["members"] = [[r["method"], r["status"], r["weight"] > 0] for r in found.table_]
         row["best"] = type(best).__name__
-        row["numbers"] = [float(r["agreement"]) for r in found.table]
-        row["numbers"] += [float(np.mean(found.certainty)), float(np.min(found.certainty))]
+        row["numbers"] = [float(r["agreement"]) for r in found.table_]
+        row["numbers"] += [float(np.mean(found.certainty_)), float(np.min(found.certainty_))]
     else:
         labels, best = found.labels_, found
         row["n_iter"] = int(getattr(best, "n_iter_", 0))

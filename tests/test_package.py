@@ -65,6 +65,6 @@ def test_import_alone_loads_nothing_and_gives_everything():
         "print(polyspan.solvers.loop.watching is polyspan.watching)\n"
         "print(polyspan.base.MultiViewClusterer in polyspan.GRMSC.__mro__)\n"
         "import polyspan.selection\n"
-        "print(callable(polyspan.selection.select))\n"
+        "print(callable(polyspan.selection.ConsensusClusterer))\n"
     )
     assert fresh(code) == ["[]", "True", "True", "True"]

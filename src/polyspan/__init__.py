@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from polyspan.methods.ssc import SSC
     from polyspan.methods.tsvdmsc import TSVDMSC
     from polyspan.persistence import load, save
+    from polyspan.selection.count import count_clusters
+    from polyspan.selection.estimator import ConsensusClusterer
     from polyspan.solvers.cache import sharing
     from polyspan.solvers.loop import watching
 
@@ -58,7 +60,9 @@ __all__ = [
     "CoTrainSpectral",
     "ConcatKMeans",
     "ConcatSpectral",
+    "ConsensusClusterer",
     "DiMSC",
+    "count_clusters",
     "load",
     "save",
     "sharing",
@@ -88,7 +92,9 @@ _HOMES = {  # where the names are written
     "CoTrainSpectral": "polyspan.methods.cotrainspectral",
     "ConcatKMeans": "polyspan.methods.baselines",
     "ConcatSpectral": "polyspan.methods.baselines",
+    "ConsensusClusterer": "polyspan.selection.estimator",
     "DiMSC": "polyspan.methods.dimsc",
+    "count_clusters": "polyspan.selection.count",
     "load": "polyspan.persistence",
     "save": "polyspan.persistence",
     "sharing": "polyspan.solvers.cache",

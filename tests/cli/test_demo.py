@@ -217,7 +217,7 @@ def test_the_bar_on_a_terminal(monkeypatch, capsys):
     monkeypatch.setenv("FORCE_COLOR", "1")
     run = Run("solver", max_iter=50, tol=3e-7)
     with demo.progress_bar() as bar:
-        task = bar.add_task("solver", total=None, iteration="")
+        task = bar.add_task("solver", total=None, words="")
         for iteration in run:
             run.check(size=10.0**-iteration)
             demo.follow(bar, task, run)

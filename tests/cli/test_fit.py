@@ -14,11 +14,10 @@ import scipy.io
 from fit_tables import DATA, FILES, GRMSC3, IDS, column, frame, names, read_labels
 from scipy import sparse
 
-from polyspan import GRMSC, METHODS, ConcatSpectral
+from polyspan import GRMSC, METHODS, ConcatSpectral, ConsensusClusterer, count_clusters
 from polyspan.cli import fit, work
 from polyspan.cli.main import main
 from polyspan.datasets import load_dataset
-from polyspan.selection import count_clusters, select
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -96,7 +95,7 @@ def test_certainty_is_written_where_it_is_known(monkeypatch, capsys):
     assert rows[0] == ["sample", "cluster", "certainty"]
     assert rows[1][2] == "0.2500"
     assert rows[-1][2] == "1.0000"
-    assert "certainty 0.62 in the mean, below 0.5 for 20 samples" in capsys.readouterr().out
+    assert "certainty 0.62 on average, below 0.5 for 20 samples" in capsys.readouterr().out
 
 
 def test_warnings_become_notes(capsys):
@@ -228,36 +227,34 @@ def test_the_tutorial_shows_what_is_printed(folder, capsys):
 @pytest.mark.slow
 def test_choice_without_labels(capsys):
     assert main(["fit", *FILES, "--clusters", "3", "--report", "report.html"]) == 0
-    found = select(DATA.views, 3, random_state=0)
+    found = ConsensusClusterer(3, random_state=0).fit(DATA.views)
     rows = read_labels()
     assert rows[0] == ["sample", "cluster", "certainty"]
-    assert column(rows) == found.labels.tolist()
+    assert column(rows) == found.labels_.tolist()
     settings = json.loads(Path("labels.json").read_text())
-    assert len(settings["selection"]) == len(found.table)
+    assert len(settings["members"]) == len(found.table_)
     assert settings["asked"]["method"] is None
-    used = sum(row["weight"] > 0 for row in found.table)
-    assert 1 < used < len(found.table)
+    used = sum(row["weight"] > 0 for row in found.table_)
+    assert 1 < used < len(found.table_)
     told = " ".join(capsys.readouterr().out.split())
     assert (
-        f"s: consensus of {used} settings, chosen without labels from {len(found.table)} that ran "
-        f"nearest to the consensus: {type(found.best_estimator).__name__}("
+        f"s: consensus of {used} members, chosen without labels from {len(found.table_)} that ran "
+        f"nearest to the consensus: {type(found.best_estimator_).__name__}("
     ) in told
     page = html.unescape(Path("report.html").read_text("utf-8"))
-    assert f"put into 3 clusters by the <strong>consensus of {used} settings</strong>" in page
-    assert "labels = select(views, 3, random_state=0).labels" in page
-    assert "fit_predict" not in page
-    assert "Certainty is the share of the settings in the consensus" in page
+    assert f"put into 3 clusters by the <strong>consensus of {used} members</strong>" in page
+    call = "ConsensusClusterer(n_clusters=3, random_state=0).fit_predict(views)"
+    assert f"from polyspan import ConsensusClusterer\n\nlabels = {call}" in page
+    assert "Certainty is the share of the members in the consensus" in page
     assert main(["fit", "--repeat", "labels.json", "--out", "again.csv"]) == 0
     assert "every label is as it was" in capsys.readouterr().out
 
 
 def test_budget_of_the_choice(capsys):
     assert main(["fit", *FILES, "--clusters", "3", "--budget", "0"]) == 0
-    assert (
-        "consensus of 1 setting, chosen without labels from 1 that ran" in capsys.readouterr().out
-    )
+    assert "consensus of 1 member, chosen without labels from 1 that ran" in capsys.readouterr().out
     settings = json.loads(Path("labels.json").read_text())
-    statuses = [row["status"] for row in settings["selection"]]
+    statuses = [row["status"] for row in settings["members"]]
     assert statuses == ["ok"] + ["not run"] * (len(statuses) - 1)
     assert settings["asked"]["budget"] == 0
     assert main(["fit", "--repeat", "labels.json"]) == 0

@@ -31,7 +31,10 @@ pytestmark = pytest.mark.usefixtures("folder")
         ([*FILES, "--method", "grmsc", "--clusters", "61"], "--clusters 61: there are 60 samples"),
         ([*FILES, "--method", "lrr", "--clusters", "3"], "LRR takes one view; got 2"),
         ([*FILES, *GRMSC3, "--seed", "-1"], "--seed must be from 0 to 2**32 - 1, got -1"),
-        ([*FILES, *GRMSC3, "--budget", "9"], "--budget is for the choice without labels, and --me"),
+        (
+            [*FILES, *GRMSC3, "--budget", "9"],
+            "--budget limits the consensus of many methods",
+        ),
         ([*FILES, "--budget", "-1"], "--budget must be a finite number >= 0, got -1.0"),
         ([*FILES, "--budget", "nan"], "--budget must be a finite number >= 0, got nan"),
         ([*FILES, "--missing", "keep"], "--missing keep needs --method and --clusters"),

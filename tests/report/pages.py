@@ -8,9 +8,8 @@ from html.parser import HTMLParser
 
 import numpy as np
 
-from polyspan import ConcatSpectral
+from polyspan import ConcatSpectral, ConsensusClusterer
 from polyspan.report import write_report
-from polyspan.selection import Selection
 
 DATE = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 
@@ -63,7 +62,7 @@ def fitted(labels, W):
 
 
 def tried(**changes):
-    """A row of the table of a selection."""
+    """A row of the table of a consensus."""
     row = {
         "method": "GRMSC", "setting": {}, "group": "GRMSC unit", "agreement": 0.5, "nearness": 0.5,
         "weight": 0.5, "seconds": 1.5, "status": "ok", "reason": "",
@@ -72,18 +71,22 @@ def tried(**changes):
     return row | changes
 
 
-def selected(model, **changes):
-    """What `select` returns, without its work."""
-    n = len(model.labels_)
-    given = {
-        "labels": model.labels_,
-        "certainty": np.linspace(0, 1, n),
-        "best_estimator": model,
-        "table": [tried()],
-        "n_clusters": len(np.unique(model.labels_)),
-        "evidence": {},
+def merged(model, params=None, **changes):
+    """A consensus as it is after a fit, without the fit."""
+    n, c = len(model.labels_), len(np.unique(model.labels_))
+    found = {
+        "labels_": model.labels_,
+        "certainty_": np.linspace(0, 1, n),
+        "best_estimator_": model,
+        "table_": [tried()],
+        "n_clusters_": c,
+        "evidence_": {},
     }
-    return Selection(**(given | changes))
+    assert set(changes) <= set(found)
+    consensus = ConsensusClusterer(**({"n_clusters": c} | (params or {})))
+    for name, value in (found | changes).items():
+        setattr(consensus, name, value)
+    return consensus
 
 
 def report(tmp_path, data, model, name="report.html", **more):
@@ -92,7 +95,6 @@ def report(tmp_path, data, model, name="report.html", **more):
         "view_names": data.view_names,
         "sample_ids": [f"s{i}" for i in range(len(model.labels_))],
         "estimator": model,
-        "labels": model.labels_,
         "date": DATE,
     }
     return write_report(tmp_path / name, **(given | more)).read_text("utf-8")

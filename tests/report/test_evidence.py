@@ -1,7 +1,7 @@
 import json
 import re
 
-from report.pages import EVIDENCE, Page, report, selected
+from report.pages import EVIDENCE, Page, merged, report
 
 from polyspan.selection import count_clusters
 
@@ -26,14 +26,14 @@ def test_evidence_is_shown_by_its_names(tmp_path, digits):
 
 def test_whose_evidence_is_shown(tmp_path, digits):
     data, model = digits
-    counted = selected(model, evidence=EVIDENCE | {"gaps": [0.6789, 0.1, 0.2]})
-    assert "0.679" in count_section(report(tmp_path, data, model, "a", selection=counted))
-    part = count_section(report(tmp_path, data, model, "b", selection=counted, evidence=EVIDENCE))
+    counted = merged(model, evidence_=EVIDENCE | {"gaps": [0.6789, 0.1, 0.2]})
+    assert "0.679" in count_section(report(tmp_path, data, counted, "a"))
+    part = count_section(report(tmp_path, data, counted, "b", evidence=EVIDENCE))
     assert "0.432" in part
     assert "0.679" not in part
-    text = report(tmp_path, data, model, "c", selection=selected(model))
+    text = report(tmp_path, data, merged(model), "c")
     assert 'id="count"' not in text
-    assert 'id="selection"' in text
+    assert 'id="members"' in text
 
 
 def test_evidence_of_a_count_is_tables_and_charts(tmp_path, digits):

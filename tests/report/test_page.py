@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from report.pages import EVIDENCE, Page, data_of, fitted, report, selected, tried, unpack
+from report.pages import EVIDENCE, Page, data_of, fitted, merged, report, tried, unpack
 from sklearn.metrics import normalized_mutual_info_score
 
 from polyspan import GRMSC, LRR, METHODS, ConcatKMeans, ConcatSpectral
@@ -33,23 +33,24 @@ NASTY = [
 
 def test_everything_is_on_the_page(tmp_path, digits):
     data, model = digits
-    selection = selected(
+    consensus = merged(
         model,
-        labels=np.roll(model.labels_, 1),  # those shown are of the estimator alone
-        table=[
+        labels_=np.roll(model.labels_, 1),
+        table_=[
             tried(setting={"lam1": 1.0}, agreement=0.71234),
             tried(setting={"lam1": 100.0}, agreement=None, status="failed", reason="no memory"),
         ],
-        evidence=EVIDENCE,
+        evidence_=EVIDENCE,
     )
     text = report(
-        tmp_path, data, model, command="polyspan fit a.csv --clusters 10", title="My digits",
-        notes=["Three samples were dropped."], selection=selection,
+        tmp_path, data, consensus, command="polyspan fit a.csv --clusters 10", title="My digits",
+        notes=["Three samples were dropped."],
+        labels=model.labels_,  # those shown are of one method alone
     )  # fmt: skip
     page = Page(text)
     sections = [attrs["id"] for tag, attrs in page.elements if tag == "section"]
     assert sections == [
-        "map", "clusters", "affinity", "views", "certainty", "convergence", "selection", "count",
+        "map", "clusters", "affinity", "views", "certainty", "convergence", "members", "count",
         "run",
     ]  # fmt: skip
     for words in (
@@ -57,7 +58,7 @@ def test_everything_is_on_the_page(tmp_path, digits):
         "Three samples were dropped.", "polyspan fit a.csv --clusters 10", "lam1=100.0", "0.712",
         "no memory", "0.432",
         "GRMSC(affinity='sparse', n_clusters=10, random_state=0).fit_predict(views)",
-        "Certainty is the share of the settings", "scikit-learn", "tol 1e-6",
+        "Certainty is the share of the members", "scikit-learn", "tol 1e-6",
     ):  # fmt: skip
         assert words in page.shown, words
     sizes = np.bincount(model.labels_)
@@ -91,15 +92,14 @@ def test_all_user_strings_are_text(tmp_path):
     labels = np.array([NASTY[i % 2] for i in range(n)])
     plain = report(tmp_path, SimpleNamespace(views=views, view_names=["v"] * n), model, "plain")
     for name in NASTY[:12]:
-        selection = selected(
+        consensus = merged(
             model,
-            table=[tried(method=name, setting={name: name}, group=name, reason=name)],
-            evidence=EVIDENCE | {"settings": [{name: name}]},
+            table_=[tried(method=name, setting={name: name}, group=name, reason=name)],
+            evidence_=EVIDENCE | {"settings": [{name: name}]},
         )
         text = report(
-            tmp_path, SimpleNamespace(views=views, view_names=NASTY), model, force=True,
+            tmp_path, SimpleNamespace(views=views, view_names=NASTY), consensus, force=True,
             sample_ids=NASTY, labels=labels, title=name, command=name, notes=[name],
-            selection=selection,
         )  # fmt: skip
         page = Page(text)
         kinds = {tag for tag, _ in Page(plain).elements} | {"ul", "li", "details", "summary"}
@@ -127,11 +127,11 @@ def test_certainty_says_where_it_comes_from(tmp_path, digits):
     data, model = digits
     given = np.linspace(0, 1, 150)
     text = report(tmp_path, data, model, "a", certainty=given)
-    assert "Certainty was given with the labels" in text
+    assert "or was given with the labels" in text
     assert unpack(data_of(text)["certainty"], "u2") == pytest.approx(given * 10000, abs=0.5)
     assert text.index('data-sample="0"') < text.index('data-sample="1"')
-    text = report(tmp_path, data, model, "b", selection=selected(model, certainty=given[::-1]))
-    assert "Certainty is the share of the settings in the consensus" in text
+    text = report(tmp_path, data, merged(model, certainty_=given[::-1]), "b")
+    assert "Certainty is the share of the members in the consensus" in text
     assert text.index('data-sample="149"') < text.index('data-sample="148"')
     text = report(tmp_path, data, model, "c")
     assert "share of a sample\u2019s affinity" in text
@@ -141,29 +141,28 @@ def test_certainty_says_where_it_comes_from(tmp_path, digits):
 
 def test_a_consensus_is_called_one(tmp_path, digits):
     data, model = digits
-    merged = np.where(np.arange(150) < 10, (model.labels_ + 1) % 10, model.labels_)
-    selection = selected(
+    consensus = merged(
         model,
-        labels=merged,
-        table=[tried(weight=weight) for weight in (0.5, 0.5, 0.0)],
-        asked={"n_clusters": 10, "estimator": LRR, "grid": [{"lam": 1.0}], "random_state": 7},
+        {"members": [LRR(lam=1.0), GRMSC()], "random_state": 7},
+        labels_=np.where(np.arange(150) < 10, (model.labels_ + 1) % 10, model.labels_),
+        table_=[tried(weight=weight) for weight in (0.5, 0.5, 0.0)],
     )
-    more = {"selection": selection, "certainty": selection.certainty, "repeat": "polyspan again"}
-    page = Page(report(tmp_path, data, model, "a", labels=merged, **more)).shown
+    page = Page(report(tmp_path, data, consensus, "a", repeat="polyspan again")).shown
     for words in (
-        "Consensus of 2 settings: 10 clusters in 150 samples",
+        "Consensus of 2 members: 10 clusters in 150 samples",
         "nearest to the consensus, GRMSC",
-        "from polyspan import LRR",
-        "labels = select(views, 10, estimator=LRR, grid=[{'lam': 1.0}], random_state=7).labels",
-        "Certainty is the share of the settings in the consensus",
+        "from polyspan import ConsensusClusterer, GRMSC, LRR",
+        "labels = ConsensusClusterer(members=[LRR(lam=1.0), GRMSC()], n_clusters=10, "
+        "random_state=7).fit_predict(views)",
+        "Certainty is the share of the members in the consensus",
         "The command that repeats it",
         "polyspan again",
     ):
         assert words in page, words
-    assert "fit_predict" not in page
-    page = Page(report(tmp_path, data, model, "b", **more)).shown  # the labels of the estimator
+    assert "differ from those of GRMSC alone: their normalised mutual information is 0.9" in page
+    page = Page(report(tmp_path, data, consensus, "b", labels=model.labels_)).shown
     assert "Consensus of" not in page
-    assert "fit_predict" in page
+    assert "labels = GRMSC(" in page
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -189,7 +188,7 @@ def test_three_samples(tmp_path, method, n_clusters):
     text = report(tmp_path, data, model)
     assert f"{n_clusters} cluster" in Page(text).shown
     assert 'id="convergence"' not in text
-    assert 'id="selection"' not in text
+    assert 'id="members"' not in text
 
 
 def test_one_cluster_of_equal_samples(tmp_path):
@@ -207,11 +206,11 @@ def test_notes_on_convergence_and_on_other_labels(tmp_path, digits):
     labels = model.labels_.copy()
     text = report(tmp_path, data, model, "a")
     assert "stopped after max_iter=3 iterations before it converged" in text
-    assert "not those of the estimator" not in text
+    assert "differ from those of" not in text
     labels[:20] = (labels[:20] + 1) % 10
     text = report(tmp_path, data, model, "b", labels=labels)
     same = normalized_mutual_info_score(labels, model.labels_)
-    assert f"normalised mutual information of {same:.3f}" in text
+    assert f"normalised mutual information is {same:.3f}" in text
 
 
 def test_history_with_zeros_and_without_numbers(tmp_path, digits):

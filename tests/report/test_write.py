@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from report.pages import DATE, report
+from sklearn.exceptions import NotFittedError
 
 from polyspan import ConcatSpectral
 from polyspan.datasets import make_subspaces
@@ -91,7 +92,11 @@ def test_bad_paths_and_a_foreign_estimator(tmp_path, digits):
         report(tmp_path, data, model, "")
     other = ConcatSpectral(3).fit(make_subspaces(30, 3, random_state=0).views)
     with pytest.raises(ValueError, match=r"affinity_matrix_ has shape \(30, 30\), but there are"):
+        report(tmp_path, data, model, estimator=other, labels=model.labels_)
+    with pytest.raises(ValueError, match=r"labels has shape \(30,\), but there are 150 sample_ids"):
         report(tmp_path, data, model, estimator=other)
+    with pytest.raises(NotFittedError, match="This ConcatSpectral instance is not fitted yet"):
+        report(tmp_path, data, model, estimator=ConcatSpectral(3))
 
 
 def test_lists_frames_and_sparse_views_are_taken(tmp_path):

@@ -117,7 +117,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
         """
         name = type(self).__name__
         self._check_params()
-        views = check_views(X, self.views, self, missing=self.takes_missing_views)
+        views = self._views(X)
         if self.single_view and len(views.arrays) > 1:
             raise ValueError(
                 f"{name} takes one view; got {len(views.arrays)}: wrap it in BestSingleView, or "
@@ -130,6 +130,10 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
         self.view_names_ = views.names
         self.view_widths_ = [int(view.shape[1]) for view in views.arrays]
         return self._prepare(views)
+
+    def _views(self, X: Any) -> Views:
+        """The views in one form."""
+        return check_views(X, self.views, self, missing=self.takes_missing_views)
 
     def scaled(self, views: Views) -> list[Array]:
         """Return checked views as `solve` wants them."""

@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from polyspan.cli.progress import follow, progress_bar
+from polyspan.cli.progress import follow
+from polyspan.progress import progress_bar
 
 if TYPE_CHECKING:
     import numpy as np
@@ -165,13 +166,13 @@ def fit_all(data: "Dataset", seed: int) -> dict[str, Row]:
     # One thread: waiting for a busy core, two were ten times slower; alone they gain little here.
     with threadpool_limits(1), progress_bar() as bar:
         for name, model in models.items():
-            task = bar.add_task(name, total=None, iteration="")
+            task = bar.add_task(name, total=None, words="")
             started = time.perf_counter()
             with watching(partial(follow, bar, task)):
                 model.fit(data.views)
             seconds = time.perf_counter() - started
             rows[name] = Row(model, clustering_scores(data.labels, model.labels_), seconds)
-            bar.update(task, total=1, completed=1, iteration="done")
+            bar.update(task, total=1, completed=1, words="done")
     return rows
 
 

@@ -20,7 +20,6 @@ from polyspan.cli.files import (
     write_together,
 )
 from polyspan.cli.messages import fail, files_text, found_text, note, repeat_command, views_text
-from polyspan.cli.progress import progress_bar
 from polyspan.cli.record import compare, describe_run, earlier_request, free_place, read_settings
 from polyspan.cli.request import (
     InputError,
@@ -31,6 +30,7 @@ from polyspan.cli.request import (
     parse_settings,
 )
 from polyspan.cli.work import Found, cluster
+from polyspan.progress import progress_bar
 
 if TYPE_CHECKING:
     import numpy as np
@@ -322,7 +322,7 @@ def _read(request: Request) -> tuple["MatchedViews", list[str]]:
     from polyspan.datasets import load_views
 
     with progress_bar() as bar:
-        bar.add_task("reading", total=None, iteration="")
+        bar.add_task("reading", total=None, words="")
         data = load_views(
             request.files,
             id=request.id,
@@ -347,9 +347,6 @@ def _writers(
             view_names=data.view_names,
             sample_ids=sample_names(data),
             estimator=found.estimator,
-            labels=found.labels,
-            certainty=found.certainty,
-            selection=found.selection,
             evidence=found.evidence,
             command=settings["command"],
             repeat=repeat_command(targets),

@@ -59,26 +59,30 @@ def found_text(found: "Found") -> str:
     names, sizes = np.unique(found.labels, return_counts=True)
     auto = " (their number was chosen from the data)" if found.evidence is not None else ""
     head = f"{len(names)} clusters{auto} in {found.seconds:.1f} s: "
-    model = " ".join(repr(found.estimator).split())  # it may have several lines
-    if found.selection is None:
-        lines = [head + model]
+    table = getattr(found.estimator, "table_", None)
+    if table is None:
+        lines = [head + _call(found.estimator)]
     else:
-        table = found.selection.table
         ran = sum(row["status"] == "ok" for row in table)
         used = sum(row["weight"] > 0 for row in table)
-        settings = f"{used} setting" + "s" * (used != 1)
-        lines = [f"{head}consensus of {settings}, chosen without labels from {ran} that ran"]
+        members = f"{used} member" + "s" * (used != 1)
+        lines = [f"{head}consensus of {members}, chosen without labels from {ran} that ran"]
         if lost := len(table) - ran:
-            lines.append(f'{lost} more did not run or failed: "selection" in the settings says why')
-        lines.append(f"nearest to the consensus: {model}")
+            lines.append(f'{lost} more did not run or failed: "members" in the settings says why')
+        lines.append(f"nearest to the consensus: {_call(found.estimator.best_estimator_)}")
     if found.evidence is not None:
         lines.append(f"evidence for their number: {count_text(found.evidence)}")
     counts = ", ".join(f"{name}: {size}" for name, size in zip(names, sizes, strict=True))
     lines.append(f"samples per cluster  {counts}")
     if found.certainty is not None:
         mean, low = np.mean(found.certainty), int(np.sum(found.certainty < 0.5))
-        lines.append(f"certainty {mean:.2f} in the mean, below 0.5 for {low} samples")
+        lines.append(f"certainty {mean:.2f} on average, below 0.5 for {low} samples")
     return "\n".join("\n".join(textwrap.wrap(line, 100)) for line in lines)
+
+
+def _call(model: Any) -> str:
+    """The estimator as one would type it, on one line."""
+    return " ".join(repr(model).split())
 
 
 def count_text(evidence: Mapping[str, Any], most: int = 3) -> str:

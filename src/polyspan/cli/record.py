@@ -89,16 +89,19 @@ def _describe(data: "MatchedViews") -> dict[str, Any]:
 def _describe_found(found: "Found") -> dict[str, Any]:
     import numpy as np
 
-    from polyspan import METHODS
-
-    cls = type(found.estimator)
+    model = found.estimator
+    nearest = getattr(model, "best_estimator_", None)
     return {
         "n_clusters": len(np.unique(found.labels)),
-        "method": next((name for name, one in METHODS.items() if one is cls), cls.__name__),
-        "parameters": found.estimator.get_params(),
-        "selection": None if found.selection is None else found.selection.table,
+        **_describe_model(model),
+        "members": getattr(model, "table_", None),
+        "nearest": None if nearest is None else _describe_model(nearest),
         "evidence": found.evidence,
     }
+
+
+def _describe_model(model: Any) -> dict[str, Any]:
+    return {"method": type(model).__name__.lower(), "parameters": model.get_params(deep=False)}
 
 
 def _labels_sum(data: "MatchedViews", labels: "np.ndarray") -> str:

@@ -72,23 +72,24 @@ def parse_settings(items: Sequence[str]) -> dict[str, Any]:
 
 
 def check_request(request: Request) -> Any:
-    """The estimator, or None when one is to be chosen; refuses what cannot be done."""
+    """The estimator; refuses what cannot be done."""
     if not 0 <= request.seed < 2**32:
         raise ValueError(f"--seed must be from 0 to 2**32 - 1, got {request.seed}")
     model = _build(request)
-    _check_choice(request)
+    _check_consensus(request)
     _set_device(model, request)
     return model
 
 
 def _build(request: Request) -> Any:
-    """The estimator, or None when no method was named."""
-    from polyspan import METHODS
+    """The method that was named, or the consensus of many."""
+    from polyspan import METHODS, ConsensusClusterer
 
     if request.method is None:
         if request.params:
             raise ValueError("--set needs --method: it sets the parameters of one method")
-        return None
+        count = "auto" if request.clusters is None else request.clusters
+        return ConsensusClusterer(count, budget=request.budget, random_state=request.seed)
     cls = METHODS.get(request.method.lower())
     if cls is None:
         raise ValueError(unknown_name("method", request.method, METHODS))
@@ -115,20 +116,20 @@ def _keepers() -> str:
     return f"{', '.join(found)} can do without; or say --missing drop"
 
 
-def _check_choice(request: Request) -> None:
-    """Refuse what a choice without labels cannot do, or what only it can."""
+def _check_consensus(request: Request) -> None:
+    """Refuse what a consensus cannot do, or what only it can."""
     from polyspan.inputs.params import real
 
     if request.missing == "keep" and (request.method is None or request.clusters is None):
         raise ValueError(
-            "--missing keep needs --method and --clusters, since nothing can be chosen without "
-            "labels where views are missing: say --method grmsc --clusters N, or --missing drop"
+            "--missing keep needs --method and --clusters, because the consensus needs every view "
+            "of every sample: say --method grmsc --clusters N, or --missing drop"
         )
     if request.budget is None:
         return
     if request.method is not None:
         raise ValueError(
-            "--budget is for the choice without labels, and --method leaves none: leave one out"
+            "--budget limits the consensus of many methods, and --method names one: leave one out"
         )
     if wrong := real(0)(request.budget):
         raise ValueError(f"--budget must be {wrong}, got {request.budget!r}")
@@ -143,8 +144,6 @@ def _set_device(model: Any, request: Request) -> None:
     if "device" in request.params:
         raise ValueError("--device and --set device=... are the same: leave one out")
     check_device("--device", request.device)
-    if model is None:
-        return
     if "device" in model.get_params(deep=False):
         model.set_params(device=request.device)
     elif request.clusters is not None:
@@ -152,15 +151,14 @@ def _set_device(model: Any, request: Request) -> None:
 
 
 def check_data(data: "MatchedViews", model: Any, clusters: int | None) -> None:
-    """Refuse data that the method, or the choice without labels, cannot take."""
-    from polyspan.inputs.views import check_views
-
+    """Refuse data that the estimator cannot take."""
     views, n = dict(zip(data.view_names, data.views, strict=True)), data.views[0].shape[0]
     if clusters is not None and not 1 <= clusters <= n:
         raise ValueError(f"--clusters {clusters}: there are {n} samples")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit repeats them
-        if model is None:
-            check_views(views)
-        else:
-            model.set_params(n_clusters=1 if clusters is None else clusters).check(views)
+        if clusters is None and model.n_clusters != "auto":
+            model.set_params(n_clusters=1)  # they are counted later
+        elif clusters is not None:
+            model.set_params(n_clusters=clusters)
+        model.check(views)

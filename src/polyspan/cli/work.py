@@ -1,77 +1,73 @@
-"""The work of `polyspan fit`: the one method is fitted, or one is chosen without labels."""
+"""The work of `polyspan fit`: one estimator is fitted, a method or the consensus of many."""
 
+import sys
 import time
 import warnings
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from polyspan.cli.progress import follow, follow_choice, progress_bar
+from polyspan.cli.progress import follow
 from polyspan.cli.request import Request
+from polyspan.progress import progress_bar
 
 if TYPE_CHECKING:
-    import numpy as np
-    from rich.progress import Progress
-
     from polyspan.datasets import MatchedViews
 
 
 class Found(NamedTuple):
     """What the work found."""
 
-    estimator: Any
-    labels: "np.ndarray"
-    certainty: "np.ndarray | None"
-    selection: Any = None  # what `select` returned
+    estimator: Any  # fitted: labels_, and certainty_ where it is known
     evidence: Any = None  # for the number of clusters, when it was not given
     seconds: float = 0.0
     complaints: tuple[str, ...] = ()  # the warnings, each once
 
+    @property
+    def labels(self) -> Any:
+        """Cluster of every sample."""
+        return self.estimator.labels_
+
+    @property
+    def certainty(self) -> Any:
+        """Certainty of every label, or None."""
+        return getattr(self.estimator, "certainty_", None)
+
 
 def cluster(request: Request, data: "MatchedViews", model: Any) -> Found:
-    """Cluster the samples by a method, or by a choice of methods when ``model`` is None."""
+    """Cluster the samples."""
     started = time.perf_counter()
-    with warnings.catch_warnings(record=True) as caught, progress_bar() as bar:
+    views = dict(zip(data.view_names, data.views, strict=True))
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        if model is None:
-            found = _choose(request, data, bar)
+        if request.method is None:
+            evidence = _fit_consensus(model, views)
         else:
-            found = _fit(request, data, model, bar)
+            evidence = _fit_method(request, model, views)
     seconds = time.perf_counter() - started
     told = [one for one in caught if issubclass(one.category, UserWarning | RuntimeWarning)]
     complaints = tuple(dict.fromkeys(str(one.message) for one in told))
-    return found._replace(seconds=seconds, complaints=complaints)
+    return Found(model, evidence, seconds, complaints)
 
 
-def _choose(request: Request, data: "MatchedViews", bar: "Progress") -> Found:
-    import numpy as np
-
-    from polyspan.selection import select
-
-    found = select(
-        data.views,
-        "auto" if request.clusters is None else request.clusters,
-        budget=request.budget,
-        random_state=request.seed,
-        progress=follow_choice(bar, "choosing without labels"),
-        device=request.device,
-    )
-    labels, certainty = np.asarray(found.labels), np.asarray(found.certainty)
-    evidence = found.evidence if request.clusters is None else None
-    return Found(found.best_estimator, labels, certainty, found, evidence)
+def _fit_consensus(model: Any, views: dict[str, Any]) -> Any:
+    """Fit a consensus, which counts the clusters itself."""
+    model.set_params(verbose=int(sys.stderr.isatty())).fit(views)
+    model.set_params(verbose=0)  # what was shown is no part of what was found
+    return model.evidence_ or None
 
 
-def _fit(request: Request, data: "MatchedViews", model: Any, bar: "Progress") -> Found:
-    from polyspan import watching
+def _fit_method(request: Request, model: Any, views: dict[str, Any]) -> Any:
+    """Fit one method, with the number of clusters that the data suggest if none was given."""
+    from polyspan import count_clusters, watching
 
-    task = bar.add_task(type(model).__name__, total=None, iteration="")
     evidence = None
-    if request.clusters is None:
-        from polyspan.selection import count_clusters
-
-        bar.update(task, iteration="counting clusters")
-        where = request.device or model.get_params(deep=False).get("device")
-        count, evidence = count_clusters(data.views, random_state=request.seed, device=where)
-        model.set_params(n_clusters=int(count))
-    with watching(partial(follow, bar, task)):
-        model.fit(dict(zip(data.view_names, data.views, strict=True)))
-    return Found(model, model.labels_, getattr(model, "certainty_", None), None, evidence)
+    with progress_bar() as bar:
+        task = bar.add_task(type(model).__name__, total=None, words="")
+        if request.clusters is None:
+            bar.update(task, words="counting clusters")
+            where = request.device or model.get_params(deep=False).get("device")
+            count, evidence = count_clusters(views, random_state=request.seed, device=where)
+            model.set_params(n_clusters=int(count))
+        with watching(partial(follow, bar, task)):
+            model.fit(views)
+    return evidence

@@ -16,7 +16,7 @@ def show_affinity(c: Content, colors: list[str], affinity: Affinity | None) -> s
     """The affinity as a picture, and the closest pairs of clusters."""
     if affinity is None:
         return (
-            f"<p>{escape(type(c.estimator).__name__)} makes its clusters without an affinity "
+            f"<p>{escape(type(c.shown).__name__)} makes its clusters without an affinity "
             "between samples, so there is none to show.</p>"
         )
     n = len(c.ids)

@@ -5,10 +5,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from array_api_compat import is_array_api_obj
+from sklearn.utils.validation import check_is_fitted
 
 from polyspan.base import MultiViewClusterer
 from polyspan.inputs.scaling import SCALES
-from polyspan.selection import Selection
+from polyspan.selection import ConsensusClusterer
 from polyspan.selection.count import Evidence
 from polyspan.solvers.arrays import to_numpy
 
@@ -24,12 +25,13 @@ class Content(NamedTuple):
     clusters: list[str]
     codes: np.ndarray  # (n,) position of every sample's cluster in ``clusters``
     estimator: MultiViewClusterer
+    shown: MultiViewClusterer  # in map, affinity and convergence: the nearest to a consensus
     affinity: Any
     certainty: np.ndarray | None
     certainty_of: str
-    selection: Selection | None
+    members: list[dict[str, Any]]  # the table of a consensus
     evidence: Evidence | None  # for the number of clusters; None or empty if it was given
-    n_agreeing: int  # settings whose consensus the clusters are, 0 for those of the estimator
+    n_agreeing: int  # members whose consensus the clusters are, 0 for those of one method
     notes: list[str]
     scale: str | None
     command: str = ""
@@ -44,7 +46,6 @@ def check_content(
     estimator: MultiViewClusterer,
     labels: Any,
     certainty: Any,
-    selection: Selection | None,
     evidence: Evidence | None,
     notes: Any,
 ) -> Content:
@@ -58,7 +59,8 @@ def check_content(
         raise ValueError(
             f"there are {len(arrays)} views but {len(names)} view_names: give one name per view."
         )
-    marks = _array(labels)
+    check_is_fitted(estimator, "labels_")
+    marks = _array(estimator.labels_ if labels is None else labels)
     n = len(ids)
     if marks.ndim != 1 or len(marks) != n or n == 0:
         raise ValueError(
@@ -73,17 +75,18 @@ def check_content(
             )
         if X.dtype.kind not in "fiub":
             raise ValueError(f"view {name!r} holds {X.dtype} values: convert them to numbers.")
-    W = getattr(estimator, "affinity_matrix_", None)
+    merged = isinstance(estimator, ConsensusClusterer)
+    shown = estimator.best_estimator_ if merged else estimator
+    W = getattr(shown, "affinity_matrix_", None)
     if W is not None:
         W = sp.csr_array(W) if sp.issparse(W) else _array(W)
         if W.shape != (n, n):
             raise ValueError(
-                f"estimator.affinity_matrix_ has shape {W.shape}, but there are {n} sample_ids: "
-                "give the estimator that was fitted on these samples."
+                f"the estimator's affinity_matrix_ has shape {W.shape}, but there are {n} "
+                "sample_ids: give the estimator that was fitted on these samples."
             )
-    own = None if selection is None else selection.certainty
-    given = own if certainty is None else certainty
-    of_selection = own is not None and np.array_equal(_array(given), own)
+    given = getattr(estimator, "certainty_", None) if certainty is None else certainty
+    of_consensus = merged and np.array_equal(_array(given), estimator.certainty_)
     if given is not None:
         given = _array(given).astype(np.float64)
         if given.shape != (n,) or not np.all((given >= -1e-9) & (given <= 1 + 1e-9)):
@@ -92,11 +95,11 @@ def check_content(
                 f"{given.shape}" + (", some outside." if given.shape == (n,) else ".")
             )
         given = np.clip(given, 0, 1)
-    if evidence is None and selection is not None:
-        evidence = selection.evidence
+    if evidence is None and merged:
+        evidence = estimator.evidence_
     if isinstance(notes, str):
         notes = (notes,)
-    scale = estimator.get_params(deep=False).get("scale", "unit")
+    scale = shown.get_params(deep=False).get("scale", "unit")
     clusters, codes = np.unique(marks, return_inverse=True)
     if len(clusters) > MOST_CLUSTERS:
         raise ValueError(
@@ -109,22 +112,25 @@ def check_content(
         clusters=[str(name) for name in clusters.tolist()],
         codes=codes,
         estimator=estimator,
+        shown=shown,
         affinity=W,
         certainty=given,
-        certainty_of="selection" if of_selection else "given",
-        selection=selection,
+        certainty_of="consensus" if of_consensus else "given",
+        members=estimator.table_ if merged else [],
         evidence=evidence,
-        n_agreeing=_agreeing(selection, marks),
+        n_agreeing=_agreeing(estimator, marks),
         notes=[str(note) for note in notes],
         scale=scale if scale in SCALES else "unit",
     )
 
 
-def _agreeing(selection: Selection | None, labels: np.ndarray) -> int:
-    """How many settings the labels are the consensus of; 0 where they are of one estimator."""
-    if selection is None or not np.array_equal(selection.labels, labels):
+def _agreeing(estimator: MultiViewClusterer, labels: np.ndarray) -> int:
+    """How many members the labels are the consensus of; 0 where they are of one method."""
+    if not isinstance(estimator, ConsensusClusterer):
         return 0
-    return sum(row["weight"] > 0 for row in selection.table)
+    if not np.array_equal(estimator.labels_, labels):
+        return 0
+    return sum(row["weight"] > 0 for row in estimator.table_)
 
 
 def _array(x: Any) -> Any:

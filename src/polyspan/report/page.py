@@ -20,10 +20,10 @@ from polyspan.report.measure import (
     draw_map,
     measure_affinity,
 )
+from polyspan.report.members import show_members
 from polyspan.report.palette import cluster_colors
 from polyspan.report.parts import clean, escape, number, packed, plural, to_json, user
 from polyspan.report.run import show_convergence, show_run
-from polyspan.report.settings import show_settings
 from polyspan.report.views import show_views
 
 MOST_BETWEEN = 200  # clusters up to which the picture of the affinity tells means
@@ -38,8 +38,8 @@ def build_page(content: Content, date: str) -> str:
     plane = draw_map(c.affinity, c.views, k, c.scale)
     compared = [compare_view(X, c.codes, c.scale) for X in c.views]
     colors = cluster_colors(k)
-    method = type(c.estimator).__name__
-    by = f"Consensus of {plural(c.n_agreeing, 'setting')}" if c.n_agreeing else method
+    method = type(c.shown).__name__
+    by = f"Consensus of {plural(c.n_agreeing, 'member')}" if c.n_agreeing else method
     title = c.title or f"{by}: {plural(k, 'cluster')} in {plural(n, 'sample')}"
     sections = [
         ("map", "Map", show_map(c, plane)),
@@ -48,7 +48,7 @@ def build_page(content: Content, date: str) -> str:
         ("views", "Views", show_views(c, compared)),
         ("certainty", "Certainty", show_certainty(c, certainty, meaning, affinity)),
         ("convergence", "Convergence", show_convergence(c)),
-        ("selection", "Selection", show_settings(c.selection)),
+        ("members", "Members", show_members(c.members)),
         ("count", "Number of clusters", show_evidence(c.evidence)),
         ("run", "Run", show_run(c, date)),
     ]
@@ -92,14 +92,14 @@ def build_page(content: Content, date: str) -> str:
 
 def _certainty(c: Content, affinity: Affinity | None) -> tuple[np.ndarray, str]:
     """Certainty of every sample, and a sentence that says what it is."""
-    if c.certainty is not None and c.certainty_of == "selection":
+    if c.certainty is not None and c.certainty_of == "consensus":
         return c.certainty, (
-            "Certainty is the share of the settings in the consensus that put a sample together "
+            "Certainty is the share of the members in the consensus that put a sample together "
             "with another one of its cluster (the mean over these), less that share for the best "
-            "other cluster: 1 is agreement of all, 0 a sample between two clusters."
+            "other cluster: at 1 all members agree, at 0 the sample lies between two clusters."
         )
     if c.certainty is not None:
-        return c.certainty, "Certainty was given with the labels."
+        return c.certainty, "Certainty is that of the method, or was given with the labels."
     if affinity is not None:
         return affinity.own, (
             "Certainty is the share of a sample\u2019s affinity that goes to its own cluster, "
@@ -115,14 +115,14 @@ def _certainty(c: Content, affinity: Affinity | None) -> tuple[np.ndarray, str]:
 def _lead(c: Content, date: str) -> str:
     names = ", ".join(user(name) for name in c.view_names[:6])
     more = f" and {len(c.view_names) - 6} more" if len(c.view_names) > 6 else ""
-    by = f"<strong>{escape(type(c.estimator).__name__)}</strong>"
+    by = f"<strong>{escape(type(c.shown).__name__)}</strong>"
     what = ""
     if c.n_agreeing:
         what = (
-            " Where one estimator is shown (map, affinity, convergence), it is the setting nearest "
-            f"to the consensus, {by}."
+            " Map, affinity and convergence are those of the member nearest to the consensus, "
+            f"{by}."
         )
-        by = f"the <strong>consensus of {plural(c.n_agreeing, 'setting')}</strong>"
+        by = f"the <strong>consensus of {plural(c.n_agreeing, 'member')}</strong>"
     return (
         f"{plural(len(c.ids), 'sample')} described by {plural(len(c.views), 'view')} "
         f"({names}{more}), put into {plural(len(c.clusters), 'cluster')} by {by} of polyspan "
@@ -139,7 +139,7 @@ def _tiles(c: Content, certainty: np.ndarray) -> str:
         (f"{number(sizes.min())}\u2013{number(sizes.max())}", "samples per cluster"),
         (f"{np.median(certainty):.2f}", "median certainty"),
     ]
-    iterations = getattr(c.estimator, "n_iter_", None)
+    iterations = getattr(c.shown, "n_iter_", None)
     if iterations is not None:
         tiles.append((number(iterations), "iterations of the solver"))
     return "".join(f"<div><dt>{label}</dt><dd>{value}</dd></div>" for value, label in tiles)
@@ -147,9 +147,9 @@ def _tiles(c: Content, certainty: np.ndarray) -> str:
 
 def _notes(c: Content) -> str:
     notes = [user(note) for note in c.notes]
-    iterations = getattr(c.estimator, "n_iter_", None)
-    params = c.estimator.get_params(deep=False)
-    last = [ys[-1] for ys in (getattr(c.estimator, "history_", None) or {}).values() if len(ys)]
+    iterations = getattr(c.shown, "n_iter_", None)
+    params = c.shown.get_params(deep=False)
+    last = [ys[-1] for ys in (getattr(c.shown, "history_", None) or {}).values() if len(ys)]
     tol = params.get("tol")
     if (
         iterations is not None
@@ -161,14 +161,13 @@ def _notes(c: Content) -> str:
             f"The solver stopped after max_iter={iterations} iterations before it converged to "
             f"tol={tol:g}: raise max_iter, or read the result with care."
         )
-    own = getattr(c.estimator, "labels_", None)
+    own = getattr(c.shown, "labels_", None)
     if own is not None and len(own) == len(c.codes):
         same = normalized_mutual_info_score(c.codes, own)
         if same < 1 - 1e-9:
             notes.append(
-                "The clusters shown are not those of the estimator shown alone"
-                f"{'' if c.n_agreeing else ' (a consensus, for instance)'}: the two agree by a "
-                f"normalised mutual information of {same:.3f}."
+                f"The clusters shown differ from those of {type(c.shown).__name__} alone: their "
+                f"normalised mutual information is {same:.3f}."
             )
     if not notes:
         return ""

@@ -3,18 +3,19 @@
 import inspect
 import platform
 from importlib import metadata
+from typing import Any
 
 from polyspan import __version__
+from polyspan.base import MultiViewClusterer
 from polyspan.report.charts import line_chart
 from polyspan.report.content import Content
 from polyspan.report.parts import escape, number, plural, setting, user
-from polyspan.selection import Selection
 
 
 def show_convergence(c: Content) -> str:
     """What the solver measured after every iteration."""
-    history = getattr(c.estimator, "history_", None) or {}
-    tol = c.estimator.get_params(deep=False).get("tol")
+    history = getattr(c.shown, "history_", None) or {}
+    tol = c.shown.get_params(deep=False).get("tol")
     series = {
         str(name): (list(range(1, len(values) + 1)), list(values))
         for name, values in history.items()
@@ -42,24 +43,15 @@ def show_convergence(c: Content) -> str:
 
 def show_run(c: Content, date: str) -> str:
     """The calls that repeat the run, the parameters and the versions."""
-    params = c.estimator.get_params(deep=False)
-    method = type(c.estimator).__name__
-    defaults = inspect.signature(type(c.estimator)).parameters
-    call = ", ".join(
-        f"{name}={setting(value)}"
-        for name, value in params.items()
-        if name not in defaults or setting(value) != setting(defaults[name].default)
-    )
-    source = "polyspan" if type(c.estimator).__module__.startswith("polyspan.") else "..."
-    python = f"from {source} import {method}\n\nlabels = {method}({call}).fit_predict(views)"
-    about = (type(c.estimator).__doc__ or "").strip().split("\n")[0]
-    head = f"<strong>{escape(method)}</strong>: {escape(about)}"
-    if c.selection is not None and c.n_agreeing:
-        python = _select_call(c.selection)
+    params = c.shown.get_params(deep=False)
+    about = (type(c.shown).__doc__ or "").strip().split("\n")[0]
+    head = f"<strong>{escape(type(c.shown).__name__)}</strong>: {escape(about)}"
+    if c.n_agreeing:
         head = (
-            f"The clusters are the consensus of {plural(c.n_agreeing, 'setting')}. Nearest to it, "
+            f"The clusters are the consensus of {plural(c.n_agreeing, 'member')}. Nearest to it, "
             f"with the parameters below, is {head}"
         )
+    python = _call(c.estimator if c.n_agreeing else c.shown)
     blocks = []
     if c.command:
         blocks.append(_code("command", "The command", c.command))
@@ -86,20 +78,32 @@ def show_run(c: Content, date: str) -> str:
     )
 
 
-def _select_call(selection: Selection) -> str:
-    """The call of `polyspan.selection.select` that gives the consensus."""
-    asked = {"n_clusters": selection.n_clusters} | selection.asked
-    shown = [setting(asked.pop("n_clusters"))]
-    lines = ["from polyspan.selection import select"]
-    if "estimator" in asked:
-        method = asked["estimator"]
-        source = "polyspan" if method.__module__.startswith("polyspan.") else "..."
-        lines.insert(0, f"from {source} import {method.__name__}")
-        shown.append(f"estimator={asked.pop('estimator').__name__}")
-    if "grid" in asked:  # in full, as it can be pasted
-        shown.append(f"grid={[dict(params) for params in asked.pop('grid')]!r}")
-    shown += [f"{name}={setting(value)}" for name, value in asked.items()]
-    return "\n".join([*lines, "", f"labels = select(views, {', '.join(shown)}).labels"])
+def _call(model: MultiViewClusterer) -> str:
+    """The lines of Python that fit such an estimator."""
+    defaults = inspect.signature(type(model)).parameters
+    given = {
+        name: _typed(value)
+        for name, value in model.get_params(deep=False).items()
+        if name not in defaults or setting(value) != setting(defaults[name].default)
+    }
+    own = [model, *(getattr(model, "members", None) or [])]
+    ours = {type(one).__name__ for one in own if type(one).__module__.startswith("polyspan.")}
+    others = {type(one).__name__ for one in own} - ours
+    lines = [
+        f"from {source} import {', '.join(sorted(names))}"
+        for source, names in (("polyspan", ours), ("...", others))
+        if names
+    ]
+    call = ", ".join(f"{name}={value}" for name, value in given.items())
+    lines += ["", f"labels = {type(model).__name__}({call}).fit_predict(views)"]
+    return "\n".join(lines)
+
+
+def _typed(value: Any) -> str:
+    """A value as one would type it; members in full, so that they can be pasted."""
+    if isinstance(value, list | tuple) and any(isinstance(x, MultiViewClusterer) for x in value):
+        return f"[{', '.join(' '.join(repr(x).split()) for x in value)}]"
+    return setting(value)
 
 
 def _code(name: str, head: str, text: str) -> str:

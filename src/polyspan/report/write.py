@@ -10,7 +10,6 @@ from polyspan.atomic import replacing
 from polyspan.base import MultiViewClusterer
 from polyspan.report.content import check_content
 from polyspan.report.page import build_page
-from polyspan.selection import Selection
 from polyspan.selection.count import Evidence
 
 
@@ -21,9 +20,8 @@ def write_report(
     view_names: Sequence[str],
     sample_ids: Sequence[Any],
     estimator: MultiViewClusterer,
-    labels: Any,
+    labels: Any = None,
     certainty: Any = None,
-    selection: Selection | None = None,
     evidence: Evidence | None = None,
     command: str = "",
     repeat: str = "",
@@ -47,20 +45,17 @@ def write_report(
     sample_ids : sequence of length n
         What the samples are called.
     estimator : fitted estimator
-        Any of `polyspan.METHODS`. ``affinity_matrix_``, ``history_`` and ``n_iter_`` are shown
-        where there are any; without an affinity the map shows the views themselves.
-    labels : (n,) array-like
-        Cluster of every sample; these are shown, also where ``estimator.labels_`` differ.
+        A `ConsensusClusterer`, whose members become a table, or any of `polyspan.METHODS`.
+        ``affinity_matrix_``, ``history_`` and ``n_iter_`` (of the member nearest to a consensus)
+        are shown where there are any; without an affinity the map shows the views themselves.
+    labels : (n,) array-like, optional
+        Cluster of every sample, if other clusters than ``estimator.labels_`` are to be shown.
     certainty : (n,) array-like, optional
-        Certainty of every label, 0 to 1. None takes that of ``selection``, else the share of a
-        sample's affinity that goes to its own cluster, else (no affinity) how much nearer its own
-        cluster's centre is than the next; the page says which.
-    selection : Selection, optional
-        What `polyspan.selection.select` returned: its settings become a table. Where its
-        ``labels`` are those shown, the page calls them a consensus.
+        Certainty of every label, 0 to 1. None takes the estimator's ``certainty_``, else the share
+        of a sample's affinity that goes to its own cluster, else (no affinity) how much nearer its
+        own cluster's centre is than the next; the page says which.
     evidence : dict, optional
-        What `polyspan.selection.count_clusters` saw, shown as a table and charts. None takes that
-        of ``selection``.
+        What `count_clusters` saw, shown as a table and charts. None takes that of a consensus.
     command : str
         The command of the run; the call in Python is shown in any case.
     repeat : str
@@ -104,14 +99,13 @@ def write_report(
     ...         view_names=data.view_names,
     ...         sample_ids=range(60),
     ...         estimator=model,
-    ...         labels=model.labels_,
     ...     )
     ...     file.read_text("utf-8")[:15]
     '<!doctype html>'
     """
     path = _check_path(Path(path), force)
     content = check_content(
-        views, view_names, sample_ids, estimator, labels, certainty, selection, evidence, notes
+        views, view_names, sample_ids, estimator, labels, certainty, evidence, notes
     )
     text = build_page(
         content._replace(command=str(command), repeat=str(repeat), title=str(title)), _date(date)

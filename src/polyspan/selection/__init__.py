@@ -1,17 +1,17 @@
-"""Clustering without labels: which settings run, what they agree on, and how many clusters."""
+"""Clustering without labels: which members run, what they agree on, and how many clusters."""
 
 from polyspan.selection.consensus import consensus, pairwise_nmi, rank_settings
 from polyspan.selection.count import count_clusters
-from polyspan.selection.grids import anchor_grid, default_grid
-from polyspan.selection.members import Selection, select
+from polyspan.selection.estimator import ConsensusClusterer
+from polyspan.selection.grids import anchor_grid, default_grid, default_members
 
 __all__ = [
-    "Selection",
+    "ConsensusClusterer",
     "anchor_grid",
     "consensus",
     "count_clusters",
     "default_grid",
+    "default_members",
     "pairwise_nmi",
     "rank_settings",
-    "select",
 ]

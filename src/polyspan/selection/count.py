@@ -1,10 +1,10 @@
 """The number of clusters without labels: eigengap and stability together, with the evidence.
 
 What is looked at are solutions of `GRMSC`, and with many samples, where these take too long, of
-`AnchorGRMSC`. Which of them is decided here, for `polyspan.selection.select` as well.
+`AnchorGRMSC`. `ConsensusClusterer` counts by the same rule.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import combinations
 from typing import Any, TypedDict
 
@@ -25,18 +25,18 @@ from polyspan.inputs.views import Views, check_views
 from polyspan.methods.anchor_grmsc.anchors import embed, link_spectrum
 from polyspan.methods.anchor_grmsc.estimator import AnchorGRMSC
 from polyspan.methods.grmsc import GRMSC
+from polyspan.progress import Tell
 from polyspan.selection.grids import EXACT_UP_TO, anchor_solves, exact_solves, exactly
 from polyspan.solvers.arrays import to_numpy
 from polyspan.solvers.cache import sharing
 
-Progress = Callable[[int, int, str], Any]
 N_CANDIDATES = 8  # numbers of clusters that are tried for stability
 ANCHORS = 500  # of the solutions whose spectra are looked at
 COUNTED = 20_000  # samples that are looked at, of more
 
 
 class Evidence(TypedDict, total=False):
-    """What `count_clusters` saw, all of it; `Selection.evidence` is empty when nothing was counted.
+    """What `count_clusters` saw, all of it; empty where nothing was counted.
 
     The lists ``gaps``, ``stability`` and ``scores`` have one number for each of ``candidates``.
     """
@@ -55,7 +55,7 @@ def count_clusters(
     views: Any,
     random_state: int | np.random.RandomState | None = None,
     max_clusters: int | None = None,
-    progress: Progress | None = None,
+    progress: Tell | None = None,
     device: str | None = None,
 ) -> tuple[int, Evidence]:
     """Estimate the number of clusters: eigengap and stability together.
@@ -126,15 +126,12 @@ def count(
     views: Views,
     number: int,
     max_clusters: int | None,
-    progress: Progress | None,
+    progress: Tell | None,
     device: str | None,
 ) -> tuple[int, Evidence]:
     """The work of `count_clusters`, inside `sharing`."""
     n = views.n_samples
-    if n < 5:
-        raise ValueError(
-            f"The number of clusters cannot be estimated from {n} samples: give n_clusters."
-        )
+    check_countable(n)
     limit = min(max(2, n // 5) if max_clusters is None else max_clusters, n - 1)
     if exactly(views, device):
         found = list(_exact_spectra(views, limit, progress, device))
@@ -162,8 +159,16 @@ def count(
     }
 
 
+def check_countable(n: int) -> None:
+    """Refuse samples too few to count clusters in."""
+    if n < 5:
+        raise ValueError(
+            f"The number of clusters cannot be estimated from {n} samples: give n_clusters."
+        )
+
+
 def _exact_spectra(
-    views: Views, limit: int, progress: Progress | None, device: str | None
+    views: Views, limit: int, progress: Tell | None, device: str | None
 ) -> Iterator[tuple[dict[str, Any], np.ndarray, np.ndarray]]:
     """Settings, ``limit + 1`` eigenvalues and eigenvectors of their graphs, largest first."""
     n = views.n_samples
@@ -173,7 +178,7 @@ def _exact_spectra(
 
 
 def _anchor_spectra(
-    views: Views, limit: int, number: int, progress: Progress | None
+    views: Views, limit: int, number: int, progress: Tell | None
 ) -> Iterator[tuple[dict[str, Any], np.ndarray, np.ndarray]]:
     """The same for the graphs of `AnchorGRMSC`, of a part of very many samples."""
     n = views.n_samples
@@ -199,9 +204,9 @@ def _anchor_spectra(
 
 
 def exact_affinities(
-    views: Views, progress: Progress | None, device: str | None
+    views: Views, progress: Tell | None, device: str | None
 ) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
-    """Settings of `GRMSC` and their sparse affinities; `select` solves most of them anyway."""
+    """Settings of `GRMSC` and their sparse affinities; a consensus needs most of them anyway."""
     n = views.n_samples
     solves = [params for params in exact_solves(n, (30, 10)) if "orientation" not in params]
     for done, params in enumerate(solves):
@@ -224,13 +229,13 @@ def stability_of(vectors: list[np.ndarray], c: int, number: int) -> float:
     return float(np.mean(pairs)) if pairs else 1.0
 
 
-def complete_views(owner: str, views: Any) -> Views:
+def complete_views(owner: str, X: Any, columns: Any = None, estimator: Any = None) -> Views:
     """Checked views; samples that lack one, which `GRMSC` would take, are refused in words."""
     try:
-        return check_views(views)
+        return check_views(X, columns, estimator)
     except ValueError as error:
         try:
-            found = check_views(views, missing=True)
+            found = check_views(X, columns, missing=True)
         except ValueError:
             raise error from None
         gone = [name for X, name in zip(*found, strict=True) if missing_rows(X) is not None]

@@ -1,6 +1,6 @@
 """Which settings run: of GRMSC, of AnchorGRMSC for many samples, and the plain baselines."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import scipy.sparse as sp
@@ -8,6 +8,7 @@ from array_api_compat import device as array_device
 
 from polyspan.base import MultiViewClusterer
 from polyspan.inputs.views import Views
+from polyspan.methods.anchor_grmsc.estimator import AnchorGRMSC
 from polyspan.methods.baselines import ConcatKMeans, ConcatSpectral
 from polyspan.methods.grmsc import GRMSC
 from polyspan.methods.lmvsc import LMVSC
@@ -28,7 +29,7 @@ FULL_ANCHOR_GRID_BELOW = 50_000  # samples; with more there are fewer solves
 
 
 def default_grid(n: int, n_clusters: int) -> list[dict[str, Any]]:
-    """Return the settings of `GRMSC` that `select` runs for n samples, the most different first.
+    """Return the settings of `GRMSC` in the pool for n samples, the most different first.
 
     Neighbourhoods and kept entries are at most as large as a cluster of mean size: larger ones
     join clusters. Every representation serves several affinities for one solve.
@@ -50,7 +51,7 @@ def default_grid(n: int, n_clusters: int) -> list[dict[str, Any]]:
 
 
 def anchor_grid(n: int, n_clusters: int) -> list[dict[str, Any]]:
-    """Return the settings of `AnchorGRMSC` that `select` runs for many samples, the cheapest first.
+    """Return the settings of `AnchorGRMSC` in the pool for many samples, the cheapest first.
 
     Two numbers of anchors, the smaller of at least five for a cluster where that is affordable:
     the links of all samples to the anchors are ten million at most, or to the smaller number.
@@ -87,23 +88,27 @@ def baselines(n: int, n_clusters: int, anchored: bool) -> list[MultiViewClustere
     return models + [ConcatKMeans(scale=scale) for scale in SCALINGS]
 
 
-def grid_settings(
-    n: int,
-    n_clusters: int,
-    estimator: type[MultiViewClusterer],
-    grid: Sequence[Mapping[str, Any]] | None,
-    device: str | None,
+def default_members(
+    views: Views, n_clusters: int, device: str | None = None
 ) -> list[MultiViewClusterer]:
-    """The grid."""
-    if grid is None:
-        grid = default_grid(n, n_clusters) if estimator is GRMSC else [{}]
-    # Without a device nothing is said: not every method has the parameter.
-    where = {} if device is None or not _has_device(estimator) else {"device": device}
-    return [estimator(**(where | dict(params))) for params in grid]
+    """Return the members of a consensus: the baselines and the grid that suits the samples.
 
-
-def _has_device(estimator: type[MultiViewClusterer]) -> bool:
-    return "device" in estimator().get_params(deep=False)
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polyspan.inputs.views import check_views
+    >>> X = np.random.default_rng(0).normal(size=(60, 5))
+    >>> members = default_members(check_views([X, X]), 3)
+    >>> sorted({type(one).__name__ for one in members})
+    ['ConcatKMeans', 'ConcatSpectral', 'GRMSC']
+    """
+    n = views.n_samples
+    if exactly(views, device):
+        own = [GRMSC(device=device, **params) for params in default_grid(n, n_clusters)]
+        return baselines(n, n_clusters, False) + own
+    return baselines(n, n_clusters, True) + [
+        AnchorGRMSC(**params) for params in anchor_grid(n, n_clusters)
+    ]
 
 
 def exactly(views: Views, device: str | None) -> bool:

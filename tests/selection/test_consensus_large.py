@@ -5,13 +5,14 @@ import json
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 from polyspan import GRMSC, AnchorGRMSC
 from polyspan.cli.fit import fit_files, repeat
 from polyspan.datasets import make_subspaces
 from polyspan.inputs.views import Views, check_views
 from polyspan.metrics import clustering_scores
-from polyspan.selection import count_clusters, select
+from polyspan.selection import ConsensusClusterer, count_clusters
 from polyspan.selection.grids import anchor_grid, default_grid, exactly
 from polyspan.solvers.cache import sharing
 
@@ -41,16 +42,16 @@ def nmi(data, labels):
 
 
 def settings(found, method):
-    return [row["setting"] for row in found.table if row["method"] == method]
+    return [row["setting"] for row in found.table_ if row["method"] == method]
 
 
 @pytest.mark.slow
 def test_many_samples_are_clustered_on_anchors(planted, few_are_many, monkeypatch):
     monkeypatch.setattr("polyspan.selection.grids.LINKS", 80 * 700)
     monkeypatch.setattr("polyspan.selection.grids.FULL_ANCHOR_GRID_BELOW", 700)
-    found = select(planted.views, 4, random_state=0)
-    assert nmi(planted, found.labels) > 0.98
-    assert {row["status"] for row in found.table} == {"ok"}
+    found = ConsensusClusterer(4, random_state=0).fit(planted.views)
+    assert nmi(planted, found.labels_) > 0.98
+    assert {row["status"] for row in found.table_} == {"ok"}
     grid = anchor_grid(700, 4)
     assert len(grid) == 16
     assert {params["n_anchors"] for params in grid} == {40, 80}
@@ -60,13 +61,13 @@ def test_many_samples_are_clustered_on_anchors(planted, few_are_many, monkeypatc
     assert len(settings(found, "LMVSC")) == len(settings(found, "ConcatSpectral")) == 4
     assert len(settings(found, "ConcatKMeans")) == 2
     assert settings(found, "GRMSC") == []
-    assert found.asked == {"n_clusters": 4, "random_state": 0}
 
 
 @pytest.mark.slow
 def test_nothing_changes_up_to_4000_samples():
     data = make_subspaces(4001, 3, n_features=5, random_state=0)
-    few = select([X[:4000] for X in data.views], 3, budget=0, random_state=0)  # one setting runs
+    model = ConsensusClusterer(3, budget=0, random_state=0)  # one member runs
+    few = clone(model).fit([X[:4000] for X in data.views])
     baselines = [
         ("ConcatSpectral", {"n_neighbors": k} | scale)
         for k in (10, 15, 30)
@@ -75,22 +76,20 @@ def test_nothing_changes_up_to_4000_samples():
     plain = GRMSC().get_params()
     grid = [{k: v for k, v in p.items() if v != plain[k]} for p in default_grid(4000, 3)]
     expected = [*baselines, *(("GRMSC", params) for params in grid)]
-    assert [(row["method"], row["setting"]) for row in few.table] == expected
-    many = select(data.views, 3, budget=0, random_state=0)
-    assert {row["method"] for row in many.table[:4]} == {"LMVSC"}
-    assert many.table[-1]["method"] == "AnchorGRMSC"
-    own = select(data.views, 3, grid=[{}], budget=0, random_state=0)  # as it was asked for
-    assert [row["method"] for row in own.table] == [name for name, _ in baselines] + ["GRMSC"]
+    assert [(row["method"], row["setting"]) for row in few.table_] == expected
+    many = clone(model).fit(data.views)
+    assert {row["method"] for row in many.table_[:4]} == {"LMVSC"}
+    assert many.table_[-1]["method"] == "AnchorGRMSC"
 
 
 @pytest.mark.slow
 def test_more_than_4000_samples(few_anchors):
     data = make_subspaces(4100, 3, n_features=30, noise=0.2, random_state=0)
-    found = select([X.astype(np.float32) for X in data.views], 3, random_state=0)
-    assert nmi(data, found.labels) > 0.99
-    assert {row["status"] for row in found.table} == {"ok"}
-    assert {row["reason"] for row in found.table} == {""}  # all converged, in float32
-    assert {row["method"] for row in found.table} == {
+    found = ConsensusClusterer(3, random_state=0).fit([X.astype(np.float32) for X in data.views])
+    assert nmi(data, found.labels_) > 0.99
+    assert {row["status"] for row in found.table_} == {"ok"}
+    assert {row["reason"] for row in found.table_} == {""}  # all converged, in float32
+    assert {row["method"] for row in found.table_} == {
         "LMVSC", "ConcatSpectral", "ConcatKMeans", "AnchorGRMSC"
     }  # fmt: skip
 
@@ -112,10 +111,10 @@ def test_anchors_suffice_for_many_clusters():
 
 
 @pytest.mark.slow
-def test_all_pairs_are_not_compared_beyond_a_limit(planted, monkeypatch):
+def test_all_pairs_are_not_compared_beyond_a_limit(planted, few_are_many, monkeypatch):
     monkeypatch.setattr("polyspan.selection.grids.SPECTRAL_UP_TO", 699)
-    found = select(planted.views, 4, estimator=AnchorGRMSC, random_state=0)
-    assert [row["method"] for row in found.table] == ["ConcatKMeans"] * 2 + ["AnchorGRMSC"]
+    found = ConsensusClusterer(4, budget=0, random_state=0).fit(planted.views)
+    assert {row["method"] for row in found.table_} == {"LMVSC", "ConcatKMeans", "AnchorGRMSC"}
 
 
 def test_a_gpu_takes_more_samples(monkeypatch):
@@ -151,10 +150,10 @@ def test_gaps_are_refused_without_naming_a_method_that_is_too_slow(planted, monk
     views = [X.copy() for X in planted.views]
     views[1][3] = np.nan
     with pytest.raises(ValueError, match=r"view 1 .* leave these samples out, or fit GRMSC"):
-        select(views, 4)
+        ConsensusClusterer(4).fit(views)
     monkeypatch.setattr("polyspan.selection.count.EXACT_UP_TO", 200)
     with pytest.raises(ValueError, match=r"view 1 .* leave these samples out\.$"):
-        select(views, 4)
+        ConsensusClusterer(4).fit(views)
 
 
 def test_counting_leaves_out_a_scaling_that_does_not_fit(planted, few_are_many, monkeypatch):
@@ -170,16 +169,16 @@ def test_counting_leaves_out_a_scaling_that_does_not_fit(planted, few_are_many, 
 @pytest.mark.slow
 def test_sparse_views(planted, few_are_many):
     views = [sp.csr_array(X.astype(np.float32)) for X in planted.views]
-    found = select(views, 4, random_state=0)
-    assert {row["status"] for row in found.table} == {"ok"}
-    assert nmi(planted, found.labels) > 0.98
+    found = ConsensusClusterer(4, random_state=0).fit(views)
+    assert {row["status"] for row in found.table_} == {"ok"}
+    assert nmi(planted, found.labels_) > 0.98
     assert count_clusters(views, random_state=0)[0] == 4
 
 
 def test_samples_that_lack_a_view_are_refused(planted, few_are_many):
     views = [X.copy() for X in planted.views]
     views[1][3] = np.nan
-    for call in (lambda: select(views, 4), lambda: count_clusters(views)):
+    for call in (lambda: ConsensusClusterer(4).fit(views), lambda: count_clusters(views)):
         with pytest.raises(ValueError, match=r"view 1 contains NaN.* needs every view of"):
             call()
 
@@ -189,8 +188,8 @@ def test_failures_name_the_method_that_ran(planted, few_are_many, monkeypatch):
         raise ArithmeticError("no luck")
 
     monkeypatch.setattr("polyspan.AnchorGRMSC.fit", broken)
-    with pytest.warns(UserWarning, match=r"All 4 settings of AnchorGRMSC failed .*no luck"):
-        select(planted.views, 4, random_state=0)
+    with pytest.warns(UserWarning, match=r"All 4 members of AnchorGRMSC failed .*no luck"):
+        ConsensusClusterer(4, random_state=0).fit(planted.views)
 
 
 @pytest.mark.slow
@@ -251,15 +250,16 @@ def test_auto_and_the_grid_share_solutions(planted, few_are_many, monkeypatch):
         return plain(self, workers, views)
 
     monkeypatch.setattr(AnchorGRMSC, "represent", represent)
-    found = select(planted.views, "auto", random_state=0)
-    assert found.n_clusters == found.evidence["chosen"] == 4
+    found = ConsensusClusterer(random_state=0).fit(planted.views)
+    assert found.n_clusters_ == found.evidence_["chosen"] == 4
     assert len(solved) == len(set(solved)) == 4  # for the count; the grid needs no other
     assert len(settings(found, "AnchorGRMSC")) == 4
-    assert nmi(planted, found.labels) > 0.98
-    again = select(planted.views, 4, random_state=0)  # every solve anew, none for a count
-    np.testing.assert_array_equal(found.labels, again.labels)
-    np.testing.assert_array_equal(found.certainty, again.certainty)
-    assert [row["agreement"] for row in found.table] == [row["agreement"] for row in again.table]
+    assert nmi(planted, found.labels_) > 0.98
+    # Every solve anew, none for a count.
+    again = ConsensusClusterer(4, random_state=0).fit(planted.views)
+    np.testing.assert_array_equal(found.labels_, again.labels_)
+    np.testing.assert_array_equal(found.certainty_, again.certainty_)
+    assert [row["agreement"] for row in found.table_] == [row["agreement"] for row in again.table_]
 
 
 @pytest.mark.slow

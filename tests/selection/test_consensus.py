@@ -1,19 +1,26 @@
 import importlib.util
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.metrics import normalized_mutual_info_score
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
 
-from polyspan import GRMSC, LMVSC, LRR, ConcatSpectral
+from polyspan import GRMSC, LRR, ConcatKMeans, ConcatSpectral, ConsensusClusterer
 from polyspan.datasets import load_dataset, make_subspaces
 from polyspan.metrics import clustering_scores
-from polyspan.selection import consensus, count_clusters, pairwise_nmi, rank_settings, select
-from polyspan.selection.grids import default_grid
+from polyspan.selection import consensus, count_clusters, pairwise_nmi, rank_settings
+from polyspan.selection.grids import baselines, default_grid
 
-SMALL = [{"n_neighbors": 10}, {"n_neighbors": 10, "affinity": "sparse"}, {"n_neighbors": 20}]
+OWN = [GRMSC(n_neighbors=10), GRMSC(n_neighbors=10, affinity="sparse"), GRMSC(n_neighbors=20)]
+SMALL = [*baselines(90, 3, False), *OWN]
 
 
 @pytest.fixture(scope="module")
@@ -33,44 +40,44 @@ def noisy(truth, share, seed):
 
 
 def test_planted_clusters_are_found(planted):
-    found = select(planted.views, 3, grid=SMALL, random_state=0)
-    assert nmi(planted, found.labels) == pytest.approx(1.0)
-    assert found.n_clusters == 3
-    assert found.evidence == {}
-    assert found.certainty.shape == (90,)
-    assert found.certainty.min() >= 0
-    assert found.certainty.max() <= 1
+    found = ConsensusClusterer(3, members=SMALL, random_state=0).fit(planted.views)
+    assert nmi(planted, found.labels_) == pytest.approx(1.0)
+    assert found.n_clusters_ == 3
+    assert found.evidence_ == {}
+    assert found.certainty_.shape == (90,)
+    assert found.certainty_.min() >= 0
+    assert found.certainty_.max() <= 1
 
 
 def test_default_grid_runs_and_serves_few_samples():
     data = make_subspaces(n_samples=24, n_clusters=2, random_state=0)
-    found = select(data.views, 2, random_state=0)
-    assert {row["status"] for row in found.table} == {"ok"}
-    assert nmi(data, found.labels) == pytest.approx(1.0)
+    found = ConsensusClusterer(2, random_state=0).fit(data.views)
+    assert {row["status"] for row in found.table_} == {"ok"}
+    assert nmi(data, found.labels_) == pytest.approx(1.0)
 
 
 def test_rows_say_what_ran(planted):
-    found = select(planted.views, 3, grid=SMALL, random_state=0)
-    methods = [row["method"] for row in found.table]
+    found = ConsensusClusterer(3, members=SMALL, random_state=0).fit(planted.views)
+    methods = [row["method"] for row in found.table_]
     assert methods.count("GRMSC") == 3
     assert {"ConcatSpectral", "ConcatKMeans"} < set(methods)
-    assert found.table[-1]["setting"]["n_neighbors"] == 20
-    assert sum(row["weight"] for row in found.table) == pytest.approx(1.0)
-    assert all(row["seconds"] > 0 for row in found.table)
-    json.dumps(found.table)  # plain numbers and text: a report can store it
+    assert found.table_[-1]["setting"]["n_neighbors"] == 20
+    assert sum(row["weight"] for row in found.table_) == pytest.approx(1.0)
+    assert all(row["seconds"] > 0 for row in found.table_)
+    json.dumps(found.table_)  # plain numbers and text: a report can store it
 
 
 def test_best_estimator_is_the_row_that_agrees_best(planted):
-    found = select(planted.views, 3, grid=SMALL, random_state=0)
-    best = max(found.table, key=lambda row: row["nearness"])
+    found = ConsensusClusterer(3, members=SMALL, random_state=0).fit(planted.views)
+    best = max(found.table_, key=lambda row: row["nearness"])
     assert best["nearness"] == pytest.approx(
-        clustering_scores(found.labels, found.best_estimator.labels_)["nmi"]
+        clustering_scores(found.labels_, found.best_estimator_.labels_)["nmi"]
     )
-    assert type(found.best_estimator).__name__ == best["method"]
-    params = found.best_estimator.get_params()
+    assert type(found.best_estimator_).__name__ == best["method"]
+    params = found.best_estimator_.get_params()
     assert {k: params[k] for k in best["setting"]} == best["setting"]
-    again = found.best_estimator.fit_predict(planted.views)
-    np.testing.assert_array_equal(again, found.best_estimator.labels_)
+    again = found.best_estimator_.fit_predict(planted.views)
+    np.testing.assert_array_equal(again, found.best_estimator_.labels_)
 
 
 def test_best_estimator_is_one_of_those_in_the_consensus(planted, monkeypatch):
@@ -78,12 +85,12 @@ def test_best_estimator_is_one_of_those_in_the_consensus(planted, monkeypatch):
         weights = np.r_[0.0, np.full(len(labels) - 1, 1 / (len(labels) - 1))]
         return np.ones(len(labels)), weights
 
-    monkeypatch.setattr("polyspan.selection.members.rank_settings", all_but_the_first)
-    found = select(planted.views, 3, grid=SMALL, random_state=0)
-    assert found.table[0]["nearness"] == max(row["nearness"] for row in found.table)
-    params = found.best_estimator.get_params()
-    chosen = found.table[1]  # as near as the first
-    assert type(found.best_estimator).__name__ == chosen["method"]
+    monkeypatch.setattr("polyspan.selection.estimator.rank_settings", all_but_the_first)
+    found = ConsensusClusterer(3, members=SMALL, random_state=0).fit(planted.views)
+    assert found.table_[0]["nearness"] == max(row["nearness"] for row in found.table_)
+    params = found.best_estimator_.get_params()
+    chosen = found.table_[1]  # as near as the first
+    assert type(found.best_estimator_).__name__ == chosen["method"]
     assert {k: params[k] for k in chosen["setting"]} == chosen["setting"]
 
 
@@ -91,28 +98,29 @@ def test_same_seed_same_result(planted):
     views = [
         view + 0.5 * np.random.RandomState(1).normal(size=view.shape) for view in planted.views
     ]
-    one, two = (select(views, 3, grid=SMALL, random_state=7) for _ in range(2))
-    np.testing.assert_array_equal(one.labels, two.labels)
-    np.testing.assert_array_equal(one.certainty, two.certainty)
-    assert [row["agreement"] for row in one.table] == [row["agreement"] for row in two.table]
+    one, two = (ConsensusClusterer(3, members=SMALL, random_state=7).fit(views) for _ in range(2))
+    np.testing.assert_array_equal(one.labels_, two.labels_)
+    np.testing.assert_array_equal(one.certainty_, two.certainty_)
+    assert [row["agreement"] for row in one.table_] == [row["agreement"] for row in two.table_]
 
 
 def test_a_setting_that_fails_is_a_row(planted):
-    grid = [{"n_neighbors": 10}, {"n_neighbors": 10, "affinity": "sparse"}, {"n_neighbors": 90}]
-    found = select(planted.views, 3, grid=grid, random_state=0)
-    row = found.table[-1]
+    members = [*SMALL[:-1], GRMSC(n_neighbors=90)]
+    found = ConsensusClusterer(3, members=members, random_state=0).fit(planted.views)
+    row = found.table_[-1]
     assert row["status"] == "failed"
     assert "n_neighbors=90 must be below n_samples=90" in row["reason"]
     assert row["agreement"] is None
     assert row["weight"] == 0
-    assert nmi(planted, found.labels) == pytest.approx(1.0)
+    assert nmi(planted, found.labels_) == pytest.approx(1.0)
 
 
 def test_a_method_that_only_fails_is_told(planted):
-    with pytest.warns(UserWarning, match=r"All 1 settings of LRR failed .*LRR takes one view"):
-        found = select(planted.views, 3, estimator=LRR, random_state=0)
-    assert found.table[-1]["status"] == "failed"
-    assert {row["status"] for row in found.table[:-1]} == {"ok"}
+    members = [*baselines(90, 3, False), LRR()]
+    with pytest.warns(UserWarning, match=r"All 1 members of LRR failed .*LRR takes one view"):
+        found = ConsensusClusterer(3, members=members, random_state=0).fit(planted.views)
+    assert found.table_[-1]["status"] == "failed"
+    assert {row["status"] for row in found.table_[:-1]} == {"ok"}
 
 
 def test_all_failing_is_an_error(planted, monkeypatch):
@@ -121,29 +129,38 @@ def test_all_failing_is_an_error(planted, monkeypatch):
 
     for name in ("ConcatSpectral", "ConcatKMeans", "GRMSC"):
         monkeypatch.setattr(f"polyspan.{name}.fit", broken)
-    with pytest.raises(RuntimeError, match=r"All 9 settings failed; .*ArithmeticError: no luck"):
-        select(planted.views, 3, grid=SMALL[:1], random_state=0)
+    with pytest.raises(RuntimeError, match=r"All 9 members failed; .*ArithmeticError: no luck"):
+        ConsensusClusterer(3, members=SMALL[:-2], random_state=0).fit(planted.views)
 
 
 def test_no_new_setting_after_the_budget(planted):
-    found = select(planted.views, 3, grid=SMALL, budget=0, random_state=0)
-    statuses = [row["status"] for row in found.table]
+    found = ConsensusClusterer(3, members=SMALL, budget=0, random_state=0).fit(planted.views)
+    statuses = [row["status"] for row in found.table_]
     assert statuses == ["ok"] + ["not run"] * (len(statuses) - 1)
-    assert "budget of 0 s" in found.table[-1]["reason"]
-    np.testing.assert_array_equal(found.labels.shape, (90,))
+    assert "budget of 0 s" in found.table_[-1]["reason"]
+    np.testing.assert_array_equal(found.labels_.shape, (90,))
 
 
-def test_progress_is_reported(planted):
-    seen = []
-    select(planted.views, 3, grid=SMALL, random_state=0, progress=lambda *args: seen.append(args))
-    total = seen[0][1]
-    assert [done for done, _, _ in seen] == list(range(total + 1))
-    assert any("GRMSC(n_neighbors=10" in text for _, _, text in seen)
+def test_progress_is_reported(planted, capsys, monkeypatch):
+    model = ConsensusClusterer(3, members=SMALL, random_state=0, verbose=1).fit(planted.views)
+    lines = capsys.readouterr().out.splitlines()
+    total = len(SMALL)
+    assert [line.split(",")[0].split(":")[0] for line in lines] == [
+        f"[ConsensusClusterer] {done} of {total}" for done in range(total + 1)
+    ]
+    assert lines[0].endswith("of 11: ConcatSpectral(n_neighbors=10)")
+    assert lines[-1].endswith("11 of 11, 0 s left: done")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    again = ConsensusClusterer(3, members=SMALL, random_state=0, verbose=1).fit(planted.views)
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert re.search(r"ConsensusClusterer .* of 11, \d+ s left", shown.err)
+    np.testing.assert_array_equal(again.labels_, model.labels_)
 
 
 def test_input_is_not_changed(planted):
     views = [view.copy() for view in planted.views]
-    select(views, 3, grid=SMALL[:1], random_state=0)
+    ConsensusClusterer(3, members=SMALL[:-2], random_state=0).fit(views)
     for view, before in zip(views, planted.views, strict=True):
         np.testing.assert_array_equal(view, before)
 
@@ -154,44 +171,35 @@ def test_input_is_not_changed(planted):
         ({"n_clusters": 0}, r'n_clusters must be a whole number >= 1, or "auto"; got 0'),
         ({"n_clusters": "many"}, r'or "auto"; got \'many\''),
         ({"n_clusters": 91}, "n_clusters=91 is more than n_samples=90"),
-        ({"estimator": GRMSC()}, "estimator must be a class"),
-        ({"grid": []}, "grid must be a list of dictionaries of parameters, not empty"),
-        ({"grid": {"lam1": 1.0}}, "grid must be a list"),
-        ({"grid": [3]}, r"grid\[0\] must be a dictionary"),
-        ({"grid": [{}, {"lambda": 1.0}]}, r"grid\[1\] has 'lambda', which a grid of GRMSC"),
-        ({"grid": [{"n_clusters": 4}]}, r"grid\[0\] has 'n_clusters'"),
-        ({"budget": -1}, "budget must be a finite number >= 0; got -1"),
+        ({"members": []}, "members must be None, or a list of polyspan's estimators"),
+        ({"members": GRMSC()}, "members must be None, or a list"),
+        ({"members": [GRMSC]}, "members must be None, or a list"),
+        ({"members": [{"lam1": 1.0}]}, "members must be None, or a list"),
+        ({"budget": -1}, "budget must be a finite number >= 0, or None for no limit; got -1"),
         ({"random_state": "x"}, "random_state must be"),
-        ({"progress": 3}, "progress must be a function"),
-        ({"device": 3}, "select: device must be None or a name such as 'cuda'; got 3"),
+        ({"device": 3}, "ConsensusClusterer: device must be None or a name such as 'cuda'; got 3"),
+        ({"verbose": -1}, "verbose must be a whole number >= 0"),
     ],
 )
 def test_bad_arguments(planted, changed, message):
     with pytest.raises(ValueError, match=message):
-        select(**({"views": planted.views, "n_clusters": 3} | changed))
+        ConsensusClusterer(**({"n_clusters": 3} | changed)).fit(planted.views)
 
 
 def test_bad_views_are_named():
     with pytest.raises(ValueError, match="view 1 contains NaN"):
-        select([np.eye(4), np.full((4, 2), np.nan)], 2)
+        ConsensusClusterer(2).fit([np.eye(4), np.full((4, 2), np.nan)])
 
 
 def test_missing_views_are_refused_in_words(planted):
     views = {"rna": planted.views[0], "protein": planted.views[1].copy()}
     views["protein"][3] = np.nan
-    for call in (lambda: select(views, 3), lambda: count_clusters(views)):
+    for call in (lambda: ConsensusClusterer(3).fit(views), lambda: count_clusters(views)):
         with pytest.raises(ValueError, match=r"view 'protein' contains NaN.* needs every view of"):
             call()
     views["protein"][4, 0] = np.nan  # a single value is a gap in the data, not a missing view
     with pytest.raises(ValueError, match=r"drop or impute these values .* before clustering"):
-        select(views, 3)
-
-
-def test_selection_says_how_it_was_asked(planted):
-    found = select(planted.views, 3, grid=SMALL[:1], random_state=0, progress=lambda *args: None)
-    assert found.asked == {"n_clusters": 3, "grid": SMALL[:1], "random_state": 0}
-    other = select(planted.views, 3, estimator=LMVSC, budget=1e6)
-    assert other.asked == {"n_clusters": 3, "estimator": LMVSC, "budget": 1e6}
+        ConsensusClusterer(3).fit(views)
 
 
 def test_pairwise_nmi_is_that_of_scikit_learn():
@@ -275,8 +283,8 @@ def test_corrupted_samples_are_less_certain(planted):
     views = [view.copy() for view in planted.views]
     for view in views:
         view[:8] = rng.normal(scale=view.std(), size=(8, view.shape[1]))
-    found = select(views, 3, random_state=0)
-    assert found.certainty[:8].mean() < found.certainty[8:].mean() - 0.5  # .25 and .93
+    found = ConsensusClusterer(3, random_state=0).fit(views)
+    assert found.certainty_[:8].mean() < found.certainty_[8:].mean() - 0.5  # .25 and .93
 
 
 @pytest.mark.slow
@@ -290,10 +298,10 @@ def test_count_finds_planted_clusters():
 
 
 def test_auto_uses_the_count(planted):
-    found = select(planted.views, "auto", grid=SMALL, random_state=0)
-    assert found.n_clusters == 3
-    assert found.evidence["chosen"] == 3
-    assert nmi(planted, found.labels) == pytest.approx(1.0)
+    found = ConsensusClusterer(members=SMALL, random_state=0).fit(planted.views)
+    assert found.n_clusters_ == 3
+    assert found.evidence_["chosen"] == 3
+    assert nmi(planted, found.labels_) == pytest.approx(1.0)
 
 
 @pytest.mark.slow
@@ -308,10 +316,9 @@ def test_auto_and_the_grid_share_solutions(planted, monkeypatch):
     monkeypatch.setattr(GRMSC, "solve", solve)
     count_clusters(planted.views, random_state=0)
     alone = len(solved)
-    grid = [{"n_neighbors": 10, "affinity": affinity} for affinity in ("dense", "sparse")]
-    found = select(planted.views, "auto", grid=grid, random_state=0)
+    found = ConsensusClusterer(members=OWN[:2], random_state=0).fit(planted.views)
     assert len(solved) == 2 * alone  # the grid asks for nothing new, whatever the number
-    assert {row["status"] for row in found.table} == {"ok"}
+    assert {row["status"] for row in found.table_} == {"ok"}
 
 
 @pytest.mark.slow
@@ -326,28 +333,18 @@ def test_the_device_reaches_every_solve(planted, monkeypatch):
 
     monkeypatch.setattr(GRMSC, "solve", solve)
     count, _ = count_clusters(planted.views, random_state=0, device="cpu")
-    alone = len(solved)
-    grid = [{"n_neighbors": 10, "affinity": affinity} for affinity in ("dense", "sparse")]
-    found = select(planted.views, "auto", grid=grid, random_state=0, device="cpu")
+    found = ConsensusClusterer(random_state=0, device="cpu").fit(planted.views)
     assert set(solved) == {("cpu", "torch")}
-    assert len(solved) == 2 * alone  # count and grid share solves there as well
-    assert count == found.n_clusters == 3
-    assert nmi(planted, found.labels) == pytest.approx(1.0)
-    assert [row["setting"]["device"] for row in found.table[-2:]] == ["cpu", "cpu"]
-    assert {row["status"] for row in found.table} == {"ok"}
-
-
-def test_a_method_without_a_device_computes_here(planted):
-    pytest.importorskip("torch")
-    found = select(planted.views, 3, estimator=LMVSC, random_state=0, device="cpu")
-    assert found.table[-1]["method"] == "LMVSC"
-    assert {row["status"] for row in found.table} == {"ok"}
+    assert count == found.n_clusters_ == 3
+    assert nmi(planted, found.labels_) == pytest.approx(1.0)
+    assert [row["setting"]["device"] for row in found.table_[-2:]] == ["cpu", "cpu"]
+    assert {row["status"] for row in found.table_} == {"ok"}
 
 
 def test_a_device_that_is_not_there(planted):
     pytest.importorskip("torch")
-    with pytest.raises(ValueError, match="select: device='cuda:99' is not available here"):
-        select(planted.views, 3, device="cuda:99")
+    with pytest.raises(ValueError, match="ConsensusClusterer: device='cuda:99' is not available"):
+        ConsensusClusterer(3, device="cuda:99").fit(planted.views)
     with pytest.raises(ValueError, match="count_clusters: device='cuda:99' is not available here"):
         count_clusters(planted.views, device="cuda:99")
     with pytest.raises(ValueError, match="count_clusters: device must be None or a name"):
@@ -370,10 +367,10 @@ def test_the_benchmark_passes_the_device_on(planted, monkeypatch):
         return call
 
     monkeypatch.setattr(benchmark, "load_dataset", lambda name: planted)
-    for function in (select, count_clusters):
+    for function in (ConsensusClusterer, count_clusters):
         monkeypatch.setattr(benchmark, function.__name__, recorded(function))
     row = benchmark.measure("ngs", 0, "cuda")
-    assert seen == [("select", "cuda"), ("count_clusters", "cuda")]
+    assert seen == [("ConsensusClusterer", "cuda"), ("count_clusters", "cuda")]
     assert row["device"] == "cuda"
     assert row["nmi"] == pytest.approx(1.0)
 
@@ -391,16 +388,16 @@ def test_evidence_has_a_line_for_every_candidate(planted):
 
 def test_count_refuses_too_few_samples():
     with pytest.raises(ValueError, match="cannot be estimated from 4 samples: give n_clusters"):
-        select(np.eye(4), "auto")
+        ConsensusClusterer().fit(np.eye(4))
 
 
 @pytest.mark.parametrize("n", [5, 6, 7])
 def test_count_of_very_few_samples(n):
     rng = np.random.default_rng(0)
     views = [np.repeat(np.eye(2), [n // 2, n - n // 2], axis=0) + 0.01 * rng.normal(size=(n, 2))]
-    found = select(views, "auto", random_state=0)
-    assert found.n_clusters == 2
-    assert found.labels.tolist() == (found.labels[0] ^ (np.arange(n) >= n // 2)).tolist()
+    found = ConsensusClusterer(random_state=0).fit(views)
+    assert found.n_clusters_ == 2
+    assert found.labels_.tolist() == (found.labels_[0] ^ (np.arange(n) >= n // 2)).tolist()
 
 
 def test_count_refuses_bad_limits(planted):
@@ -426,11 +423,100 @@ def test_default_grid_keeps_as_many_entries_as_a_cluster_has(n, kept):
 def test_published_data_without_labels(data_dir):
     data = load_dataset("yale_images")
     plain = ConcatSpectral(15, random_state=0).fit_predict(data.views)
-    grid = [
-        {"lam1": 1.0, "lam2": 10.0, "n_neighbors": 10, "affinity": a} for a in ("dense", "sparse")
-    ]
-    found = select(data.views, 15, grid=grid, random_state=0)
-    assert nmi(data, found.labels) > nmi(data, plain)
+    members = baselines(165, 15, False)
+    members += [GRMSC(lam1=1.0, lam2=10.0, n_neighbors=10, affinity=a) for a in ("dense", "sparse")]
+    found = ConsensusClusterer(15, members=members, random_state=0).fit(data.views)
+    assert nmi(data, found.labels_) > nmi(data, plain)
+
+
+# --- An estimator like any other. ---
+
+
+CHEAP = [ConcatKMeans(n_init=2), ConcatSpectral(n_neighbors=2), GRMSC(n_neighbors=2)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "model",
+    [
+        ConsensusClusterer(3, members=CHEAP, random_state=0),
+        ConsensusClusterer(),
+    ],
+    ids=["cheap", "defaults"],
+)
+def test_common_checks(model):
+    """All of scikit-learn's; the failed ones are named with their error."""
+    done = check_estimator(model, on_skip=None, on_fail=None)
+    assert len(done) > 40
+    failed = [one for one in done if one["status"] not in ("passed", "skipped")]
+    assert not failed, "\n".join(f"{one['check_name']}: {one['exception']!r}" for one in failed)
+    assert {one["check_name"] for one in done if one["status"] == "skipped"} <= {
+        "check_array_api_input"  # it needs SCIPY_ARRAY_API
+    }
+
+
+def test_in_a_pipeline_and_a_search(planted):
+    X = np.hstack(planted.views)
+    widths = np.cumsum([0, *(view.shape[1] for view in planted.views)])
+    columns = [slice(a, b) for a, b in pairwise(widths)]
+    model = ConsensusClusterer(3, members=SMALL[-3:], views=columns, random_state=0)
+    pipe = make_pipeline(StandardScaler(), model)
+    assert nmi(planted, pipe.fit_predict(X)) == pytest.approx(1.0)
+    scaled = StandardScaler().fit_transform(X)
+    alone = clone(model).set_params(views=None).fit([scaled[:, one] for one in columns])
+    np.testing.assert_array_equal(pipe[-1].labels_, alone.labels_)
+    np.testing.assert_array_equal(pipe[-1].certainty_, alone.certainty_)
+    everything = np.arange(90)
+    search = GridSearchCV(
+        model,
+        {"n_clusters": [2, 3]},
+        scoring=lambda fitted, X, y: clustering_scores(y, fitted.labels_)["nmi"],
+        cv=[(everything, everything)],
+    )
+    assert search.fit(X, planted.labels).best_params_ == {"n_clusters": 3}
+
+
+def test_clone_and_a_second_fit(planted):
+    model = ConsensusClusterer(members=SMALL[-3:], random_state=0).fit(planted.views)
+    assert model.evidence_["chosen"] == 3
+    copy = clone(model)
+    assert not hasattr(copy, "labels_")
+    assert copy.members is not model.members
+    assert not hasattr(model.members[0], "labels_")  # those that were given stay as they were
+    assert model.members[0].n_clusters == 8
+    np.testing.assert_array_equal(copy.fit(planted.views).labels_, model.labels_)
+    model.set_params(n_clusters=2).fit(planted.views)
+    assert model.n_clusters_ == 2
+    assert model.evidence_ == {}
+    assert model.view_names_ == ["0", "1"]
+
+
+def test_views_by_name(planted):
+    named = dict(zip(("rna", "protein"), planted.views, strict=True))
+    model = ConsensusClusterer(3, members=SMALL[-3:], random_state=0).fit(named)
+    assert model.view_names_ == ["'rna'", "'protein'"]
+
+
+def test_how_it_shows(planted):
+    model = ConsensusClusterer(3, members=SMALL, random_state=0)
+    assert str(model) == repr(model)
+    html = model._repr_mimebundle_()["text/html"]
+    assert "<td>GRMSC dense unit</td>" not in html
+    model.fit(planted.views)
+    shown = str(model)
+    assert shown.startswith(repr(model))
+    sure = f"{np.mean(model.certainty_):.2f}"
+    assert f"3 clusters of 90 samples (30, 30, 30), certainty {sure} on average" in shown
+    rows = [line.split() for line in shown.splitlines()[-7:]]
+    assert rows[0] == ["members", "ran", "used", "agreement", "seconds"]
+    own = [row for row in model.table_ if row["group"] == "ConcatSpectral standard+unit"]
+    used = str(sum(row["weight"] > 0 for row in own))
+    agreement = f"{np.mean([row['agreement'] for row in own]):.2f}"
+    assert rows[2][:-1] == ["ConcatSpectral", "standard+unit", "3/3", used, agreement]
+    assert rows[5][:5] == ["GRMSC", "dense", "unit", "2/2", "2"]
+    bundle = model._repr_mimebundle_()
+    assert bundle["text/plain"] == shown
+    assert "<td>GRMSC dense unit</td><td>2/2</td><td>2</td>" in bundle["text/html"]
 
 
 @pytest.mark.slow
@@ -441,7 +527,8 @@ def test_the_page_runs_as_shown(capsys):
     shown = set()
     for block in re.findall(r"^```python\n(.*?)^```", page, flags=re.M | re.S):
         exec(compile(block.replace('"cuda"', '"cpu"'), "choosing-without-labels.md", "exec"), known)
-        shown |= set(known["result"].asked)
-    assert shown == {"n_clusters", "estimator", "grid", "budget", "device"}
-    assert known["result"].n_clusters > 1
+        params = known["model"].get_params(deep=False)
+        shown |= {k for k, v in params.items() if v != getattr(ConsensusClusterer, k)}
+    assert shown >= {"n_clusters", "members", "budget", "device"}
+    assert known["model"].n_clusters_ > 1
     assert "samples are uncertain" in capsys.readouterr().out
