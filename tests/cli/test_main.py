@@ -47,13 +47,13 @@ def test_help_has_examples(arguments, capsys):
     assert "examples:\n  polyspan " in capsys.readouterr().out
 
 
-def test_help_of_fit_says_what_can_be_asked_of_the_choice(capsys):
+def test_help_of_fit_explains_budget_device_and_repeat(capsys):
     with pytest.raises(SystemExit, match="0"):
         main(["fit", "--help"])
     told = " ".join(capsys.readouterr().out.split()).replace("- ", "-")  # lines end at hyphens
-    assert "--budget SECONDS start no new setting after so long" in told
-    assert "--device D where methods that can compute elsewhere do" in told
-    assert "into LABELS-again.csv unless --out says otherwise" in told
+    assert "--budget SECONDS start no new member of the consensus after this time" in told
+    assert "--device D where to compute, such as cuda" in told
+    assert "writes LABELS-again.csv unless --out names another file" in told
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,10 @@ pytestmark = pytest.mark.usefixtures("folder")
             [*FILES, *GRMSC3, "--set", "lam=1"],
             "no parameter of GRMSC is called 'lam', did you mean",
         ),
-        ([*FILES, *GRMSC3, "--set", "lam1"], "--set wants name=value, such as --set lam1=10; got"),
+        ([*FILES, *GRMSC3, "--set", "lam1"], "--set needs name=value, such as --set lam1=10; got"),
         ([*FILES, *GRMSC3, "--set", "lam1=-1"], "GRMSC: lam1 must be a finite number > 0; got -1"),
-        ([*FILES, *GRMSC3, "--set", "n_clusters=4"], "--set n_clusters: say --clusters instead"),
-        ([*FILES, *GRMSC3, "--set", "random_state=4"], "--set random_state: say --seed instead"),
+        ([*FILES, *GRMSC3, "--set", "n_clusters=4"], "--set n_clusters: use --clusters instead"),
+        ([*FILES, *GRMSC3, "--set", "random_state=4"], "--set random_state: use --seed instead"),
         ([*FILES, *GRMSC3, "--set", "views=4"], "no parameter of GRMSC is called 'views'"),
         ([*FILES, "--set", "lam1=1"], "--set needs --method"),
         ([*FILES, "--method", "grmsc", "--clusters", "61"], "--clusters 61: there are 60 samples"),
@@ -40,7 +40,7 @@ pytestmark = pytest.mark.usefixtures("folder")
         ([*FILES, "--missing", "keep"], "--missing keep needs --method and --clusters"),
         (
             [*FILES, "--method", "grmsc", "--missing", "keep"],
-            "say --method grmsc --clusters N, or --missing drop",
+            "use --method grmsc --clusters N, or --missing drop",
         ),
         ([*FILES, *GRMSC3, "--drop", "y"], "no table has a column 'y' to drop"),
         ([*FILES, *GRMSC3, "--id", "y"], "rna.csv has no column 'y' for --id"),
@@ -85,7 +85,7 @@ def test_refused_before_any_work(folder, no_work, capsys, arguments, words):
         (["--repeat", "a.json", "--method", "lrr"], "leave --method out"),
         (["--repeat", "a.json", "--budget", "9"], "leave --budget out"),
         (["--repeat", "a.json", "--device", "cuda"], "leave --device out"),
-        (["--repeat", "a.json", *FILES], "takes everything from a.json: leave files out"),
+        (["--repeat", "a.json", *FILES], "takes all settings from a.json: leave files out"),
     ],
 )
 def test_wrong_usage(no_work, capsys, arguments, words):
@@ -112,7 +112,7 @@ def test_missing_keep(capsys):
     [
         ([*GRMSC3, "--device", "cuda:99"], "--device: device='cuda:99' is not available here"),
         (["--device", "cuda:99"], "--device: device='cuda:99' is not available here"),
-        ([*GRMSC3, "--device", "cpu", "--set", "device=cpu"], "are the same: leave one out"),
+        ([*GRMSC3, "--device", "cpu", "--set", "device=cpu"], "mean the same: leave one out"),
         (
             ["--method", "concatkmeans", "--clusters", "3", "--device", "cpu"],
             "--device: ConcatKMeans has no device, leave it out",

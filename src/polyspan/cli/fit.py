@@ -1,7 +1,7 @@
 """`polyspan fit`: files in; labels, the settings of the run, and a report out.
 
-What was asked for is checked before any work (`request`), the work is done (`work`), and what is
-written is written together at the end, all of it or nothing.
+The request is checked before any work (`request`), the work is done (`work`), and all files are
+written together at the end, or none.
 """
 
 import argparse
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Fitted(NamedTuple):
-    """What `fit_files` found."""
+    """The result of `fit_files`."""
 
     data: "MatchedViews"
     labels: "np.ndarray"
@@ -55,75 +55,86 @@ def add(subparsers: Any) -> None:
         help="cluster the samples of your own files",
         usage="polyspan fit FILE [FILE ...] [options]\n"
         "       polyspan fit --repeat labels.json [--out FILE] [--report FILE] [--force]",
-        description="Cluster the samples of your own files: one view or several each, samples in "
-        "rows.\n\n"
-        "  .csv .tsv .parquet      a table; .csv.gz and .tsv.gz, too\n"
+        description="Cluster the samples of your own files. Each file holds one or more views,\n"
+        "with samples in rows.\n\n"
+        "  .csv .tsv .parquet      a table; also .csv.gz and .tsv.gz\n"
         "  .npy .mtx .mtx.gz       a matrix (NumPy, MatrixMarket)\n"
         "  .npz .mat               every matrix is a view\n"
         "  .h5ad .h5mu             AnnData, and MuData: every modality is a view\n\n"
-        "Samples are matched by id if every file has ids: the column that --id names, or the "
-        "first\ncolumn if it is called id, sample, patient_id, name, ... or holds words that are "
-        "all\ndifferent, or the obs_names. Otherwise row 1 belongs to row 1, and so on.\n\n"
-        "Without --method the clusters are the consensus of many settings, chosen without labels.",
+        "Samples are matched by id if every file has ids: the column named by --id, or a first "
+        "column\ncalled id, sample, patient_id, name, ... or made of distinct words, or the "
+        "obs_names.\nOtherwise they are matched by row: row 1 with row 1, and so on.\n\n"
+        "Without --method, the clusters are the consensus of many methods and settings, found\n"
+        "without labels.",
         epilog="examples:\n"
         "  polyspan fit rna.csv protein.csv --report report.html\n"
         "  polyspan fit rna.csv protein.parquet --clusters 5 --missing drop --out mine.csv\n"
         "  polyspan fit cells.h5mu --clusters 8 --method grmsc --set lam1=10\n"
         "  polyspan fit rna.csv protein.csv --budget 600 --device cuda\n"
         "  polyspan fit --repeat labels.json --out again.csv\n\n"
-        "Beside the labels (sample, cluster, certainty where it is known) stands a .json file with "
-        "all\nsettings. Exit codes: 0 well, 1 the fit failed, 2 the request or a file is wrong. "
-        "If\nanything goes wrong, nothing is written.",
+        "The labels file has the columns sample, cluster and, where known, certainty; a .json file "
+        "with\nall settings is written next to it. Exit codes: 0 success, 1 the fit failed, 2 the "
+        "request or\na file is wrong. If anything goes wrong, nothing is written.",
     )
-    parser.add_argument("files", nargs="*", metavar="FILE", help="one view or several each")
+    parser.add_argument("files", nargs="*", metavar="FILE", help="one or more views each")
     parser.add_argument(
-        "--clusters", type=_clusters, metavar="N", help="how many, or auto (default: auto)"
+        "--clusters",
+        type=_clusters,
+        metavar="N",
+        help="number of clusters, or auto (default: auto)",
     )
-    parser.add_argument("--method", metavar="NAME", help="one of `polyspan info`, such as grmsc")
+    parser.add_argument(
+        "--method", metavar="NAME", help="run one method, such as grmsc; `polyspan info` lists them"
+    )
     parser.add_argument(
         "--set",
         action="append",
         metavar="NAME=VALUE",
-        help="a parameter of the method; may be repeated",
+        help="set a parameter of the method; may be repeated",
     )
-    parser.add_argument("--seed", type=int, metavar="N", help="of all that is random (default: 0)")
+    parser.add_argument("--seed", type=int, metavar="N", help="random seed (default: 0)")
     parser.add_argument(
-        "--id", action="append", metavar="COLUMN", help="the id; repeat where files differ"
+        "--id",
+        action="append",
+        metavar="COLUMN",
+        help="column with the sample ids; repeat if it differs between files",
     )
     parser.add_argument(
-        "--drop", action="append", metavar="COLUMN", help="leave it out; may be repeated"
+        "--drop", action="append", metavar="COLUMN", help="leave out a column; may be repeated"
     )
     parser.add_argument(
         "--missing",
         choices=["fail", "drop", "keep"],
-        help="samples that lack a view: stop and say which (default), leave them out, or keep them "
-        "(needs --clusters, and a --method that can)",
+        help="samples that lack a view: stop and name them (default), drop them, or keep them "
+        "(needs --clusters and a --method that can)",
     )
     parser.add_argument(
         "--budget",
         type=float,
         metavar="SECONDS",
-        help="start no new setting after so long; without --method. The labels then depend on the "
-        "speed of the machine (default: run all)",
+        help="start no new member of the consensus after this time; the labels then depend on the "
+        "speed of the machine (default: run all members)",
     )
     parser.add_argument(
-        "--device", metavar="D", help="where methods that can compute elsewhere do, such as cuda"
+        "--device", metavar="D", help="where to compute, such as cuda, for methods that support it"
     )
     parser.add_argument(
         "--header",
         choices=["yes", "no"],
-        help="whether the first row of .csv and .tsv holds names (default: look)",
+        help="whether .csv and .tsv files start with a row of names (default: detect)",
     )
     parser.add_argument(
-        "--out", metavar="FILE", help="the labels, .csv or .tsv (default: labels.csv)"
+        "--out",
+        metavar="FILE",
+        help="where to write the labels, .csv or .tsv (default: labels.csv)",
     )
-    parser.add_argument("--report", metavar="FILE.html", help="write a report, too")
-    parser.add_argument("--force", action="store_true", help="replace these files if they exist")
+    parser.add_argument("--report", metavar="FILE.html", help="also write a report")
+    parser.add_argument("--force", action="store_true", help="replace output files that exist")
     parser.add_argument(
         "--repeat",
         metavar="LABELS.json",
-        help="repeat the run that wrote these settings, into LABELS-again.csv unless --out says "
-        "otherwise, and say whether the labels are the same; --force replaces the files themselves",
+        help="repeat the run that wrote these settings and say whether the labels are the same; "
+        "writes LABELS-again.csv unless --out names another file or --force replaces LABELS.csv",
     )
     parser.set_defaults(run=run, usage_error=parser.error)
 
@@ -137,13 +148,13 @@ def _clusters(text: str) -> int | str:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Fit files, or repeat a run, as the arguments say."""
+    """Fit files or repeat a run, as the arguments say."""
     chosen = ["clusters", "method", "set", "seed", "id", "drop", "missing", "header"]
     chosen += ["budget", "device"]
     given = [name for name in chosen if getattr(args, name) is not None]
     if args.repeat and (args.files or given):
         extra = f"--{given[0]}" if given else "files"
-        args.usage_error(f"--repeat takes everything from {args.repeat}: leave {extra} out")
+        args.usage_error(f"--repeat takes all settings from {args.repeat}: leave {extra} out")
     if not args.repeat and not args.files:
         args.usage_error("name the files to cluster")
     written = {"report": args.report, "force": args.force, "command": args.command}
@@ -200,21 +211,20 @@ def fit_files(
         One view or several each, see `polyspan.datasets.load_views`, as for `id`, `drop`,
         `missing` and `header`.
     clusters : int, optional
-        How many; chosen from the data when None.
+        Number of clusters; estimated from the data when None.
     method : str, optional
-        A name of `polyspan.METHODS`. Without it, `polyspan.selection.select` chooses the method
-        and its parameters, without labels.
+        A name of `polyspan.METHODS`. Without it, a `polyspan.ConsensusClusterer` is fitted.
     params : dict, optional
         Parameters of the method; the others have their defaults.
     seed : int, default=0
-        Seeds all that is random.
+        Random seed.
     budget : float, optional
-        Seconds after which the choice without labels starts no new setting. The labels then depend
-        on the speed of the machine.
+        Seconds after which the consensus starts no new member. The labels then depend on the speed
+        of the machine.
     device : str, optional
-        Where methods that can compute elsewhere do, such as ``"cuda"``.
+        Where to compute, such as ``"cuda"``, for methods that support it.
     out : path, default="labels.csv"
-        The labels, .csv or .tsv. The settings go beside it, with the ending .json.
+        The labels, .csv or .tsv. The settings are written next to it, with the suffix .json.
     report : path, optional
         An HTML report.
     force : bool, default=False
@@ -227,7 +237,7 @@ def fit_files(
     Returns
     -------
     Fitted
-        Views, labels, certainty (if known), the fitted estimator and the settings.
+        Views, labels, certainty (if known), fitted estimator and settings.
 
     Raises
     ------
@@ -293,9 +303,9 @@ def repeat(
 ) -> Fitted:
     """Repeat the run whose settings are in a .json file beside its labels.
 
-    Says which files changed since then, and whether the labels are the same. Without ``out`` the
-    labels go beside those of the earlier run, under a name that is free (``labels-again.csv``);
-    with ``force`` as well they replace them.
+    Prints which files have changed since then, and whether the labels are the same. Without ``out``
+    the labels are written next to those of the earlier run, under a free name
+    (``labels-again.csv``), or replace them if ``force`` is set.
     """
     path = Path(path)
     with asking():

@@ -34,7 +34,7 @@ def describe_run(
     targets: Targets,
     command: str,
 ) -> dict[str, Any]:
-    """All that the settings file holds: what was asked for, read and found."""
+    """Everything in the settings file: the request, the data and the result."""
     return plain(
         {
             "format": FORMAT,
@@ -53,7 +53,7 @@ def describe_run(
 
 
 def _asked(request: Request, folder: Path) -> dict[str, Any]:
-    """What was asked for, the files as seen from the folder of the settings."""
+    """The request, with file paths relative to the folder of the settings."""
     return {
         "files": [relative(file, folder) for file in request.files],
         "clusters": "auto" if request.clusters is None else request.clusters,
@@ -70,7 +70,7 @@ def _asked(request: Request, folder: Path) -> dict[str, Any]:
 
 
 def _describe(data: "MatchedViews") -> dict[str, Any]:
-    """How the views came together, for the settings file."""
+    """How the views were matched."""
     return {
         "views": {
             name: {"file": Path(file).name, "rows": rows, "features": view.shape[1]}
@@ -132,7 +132,7 @@ def read_settings(path: Path) -> dict[str, Any]:
 
 
 def earlier_request(path: Path, settings: Mapping[str, Any]) -> Request:
-    """What the run that wrote these settings was asked for; says which files changed since."""
+    """The request behind these settings; notes which files have changed since."""
     asked = settings["asked"]
     files = [os.path.normpath(path.parent / file) for file in asked["files"]]
     for file, then in zip(files, settings["sha256"], strict=True):
@@ -158,7 +158,7 @@ def earlier_request(path: Path, settings: Mapping[str, Any]) -> Request:
 
 
 def free_place(labels: Path, force: bool) -> Path:
-    """Where the labels of a repeated run go: nothing is replaced unless that was asked for."""
+    """Where to write the labels of a repeated run; nothing is replaced without ``force``."""
     if force:
         return labels
     number = 1

@@ -1,7 +1,7 @@
-"""What `polyspan fit` was asked for, and whether it can be done.
+"""The request of `polyspan fit`, and whether it can be met.
 
-Everything that can be wrong with what was asked for, or with the files, is found before any work
-and is an `InputError`.
+Anything wrong with the request or the files is found before any work and raised as an
+`InputError`.
 """
 
 import ast
@@ -21,12 +21,12 @@ OWN_OPTIONS = {"n_clusters": "--clusters", "random_state": "--seed"}
 
 
 class InputError(Exception):
-    """What was asked for cannot be done, or a file cannot be used: nothing was begun."""
+    """The request cannot be met, or a file cannot be used; no work was started."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What decides the labels; `polyspan.cli.fit.fit_files` says what each means."""
+    """Everything that decides the labels; `polyspan.cli.fit.fit_files` explains each field."""
 
     files: Sequence[str | Path]
     clusters: int | None = None
@@ -43,7 +43,7 @@ class Request:
 
 @contextmanager
 def asking() -> Iterator[None]:
-    """Whatever is wrong in the block is wrong with what was asked for, or with a file."""
+    """Raise any error in the block as an `InputError`."""
     try:
         yield
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
@@ -51,7 +51,7 @@ def asking() -> Iterator[None]:
 
 
 def parse_settings(items: Sequence[str]) -> dict[str, Any]:
-    """Parameters from name=value, the values as Python writes them, or words.
+    """Read parameters from name=value; values are Python literals or words.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def parse_settings(items: Sequence[str]) -> dict[str, Any]:
     for item in items:
         name, sign, text = item.partition("=")
         if not sign or not name.strip():
-            raise InputError(f"--set wants name=value, such as --set lam1=10; got {item!r}")
+            raise InputError(f"--set needs name=value, such as --set lam1=10; got {item!r}")
         try:
             found[name.strip()] = words.get(text.strip().lower(), ast.literal_eval(text.strip()))
         except (ValueError, SyntaxError):
@@ -72,7 +72,7 @@ def parse_settings(items: Sequence[str]) -> dict[str, Any]:
 
 
 def check_request(request: Request) -> Any:
-    """The estimator; refuses what cannot be done."""
+    """Return the estimator for a request, or refuse the request."""
     if not 0 <= request.seed < 2**32:
         raise ValueError(f"--seed must be from 0 to 2**32 - 1, got {request.seed}")
     model = _build(request)
@@ -96,7 +96,7 @@ def _build(request: Request) -> Any:
     known = [name for name in cls().get_params(deep=False) if name != "views"]
     for name in request.params:
         if name in OWN_OPTIONS:
-            raise ValueError(f"--set {name}: say {OWN_OPTIONS[name]} instead")
+            raise ValueError(f"--set {name}: use {OWN_OPTIONS[name]} instead")
         if name not in known:
             others = [one for one in known if one not in OWN_OPTIONS]
             raise ValueError(unknown_name(f"parameter of {cls.__name__}", name, others))
@@ -112,8 +112,8 @@ def _keepers() -> str:
 
     found = [name for name, cls in METHODS.items() if cls.takes_missing_views]
     if not found:
-        return "no method of this version does without; say --missing drop"
-    return f"{', '.join(found)} can do without; or say --missing drop"
+        return "no method of this version can handle that; use --missing drop"
+    return f"use {', '.join(found)}, or --missing drop"
 
 
 def _check_consensus(request: Request) -> None:
@@ -123,7 +123,7 @@ def _check_consensus(request: Request) -> None:
     if request.missing == "keep" and (request.method is None or request.clusters is None):
         raise ValueError(
             "--missing keep needs --method and --clusters, because the consensus needs every view "
-            "of every sample: say --method grmsc --clusters N, or --missing drop"
+            "of every sample: use --method grmsc --clusters N, or --missing drop"
         )
     if request.budget is None:
         return
@@ -136,13 +136,13 @@ def _check_consensus(request: Request) -> None:
 
 
 def _set_device(model: Any, request: Request) -> None:
-    """Give the method its device; the count of clusters can use one without it."""
+    """Set the method's device; counting the clusters can use one even if the method has none."""
     from polyspan.inputs.devices import check_device
 
     if request.device is None:
         return
     if "device" in request.params:
-        raise ValueError("--device and --set device=... are the same: leave one out")
+        raise ValueError("--device and --set device=... mean the same: leave one out")
     check_device("--device", request.device)
     if "device" in model.get_params(deep=False):
         model.set_params(device=request.device)
