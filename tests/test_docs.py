@@ -115,6 +115,14 @@ def test_the_index_has_the_hello_world():
     assert known["labels"].shape == (300,)
 
 
+@pytest.mark.parametrize("page", ["inputs-and-outputs", "data-sets", "after-the-fit"])
+def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    known = {}
+    for block in code(f"docs/{page}.md"):
+        exec(compile(block, f"{page}.md", "exec"), known)
+
+
 @pytest.fixture
 def new_method(tmp_path):
     """A checkout's tests beside the method of add-a-method.md, registered as the page says."""

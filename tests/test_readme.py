@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from polyspan.metrics import clustering_scores
+
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```", README, flags=re.M | re.S)
@@ -17,7 +19,8 @@ def test_code_runs(block, tmp_path, monkeypatch):
     names = {}
     exec(compile(block, "README.md", "exec"), names)
     if "labels" in names:
-        assert len(names["labels"]) == len(names["data"].labels)
+        scores = clustering_scores(names["data"].labels, names["labels"])
+        assert scores["nmi"] == pytest.approx(0.85, abs=0.01)  # as the text says
     assert list(tmp_path.iterdir()) == []
 
 
