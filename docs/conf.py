@@ -83,7 +83,7 @@ MODULES = {
     "polyspan": "The consensus and the methods. `polyspan.METHODS` holds the methods by name.",
     "polyspan.datasets": "Data sets by name, your own files, planted data.",
     "polyspan.metrics": "Scores against known classes.",
-    "polyspan.selection": "Clustering without labels: the members, their consensus, the number of clusters.",
+    "polyspan.selection": "Clustering without labels, and the number of clusters.",
     "polyspan.figures": "Figures of the results of a fit.",
     "polyspan.report": "The report of a fit as one HTML file.",
     "polyspan.solvers.cache": "Sharing work between fits on the same data.",
