@@ -97,6 +97,7 @@ def test_imported_names_exist():
                 assert missing <= {"LSR"}, f"{page}: {module}"  # what add-a-method.md adds
 
 
+@pytest.mark.slow
 def test_first_clustering_runs_as_shown(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     known = {}
@@ -108,6 +109,7 @@ def test_first_clustering_runs_as_shown(tmp_path, monkeypatch, capsys):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["affinity.png", "convergence.png"]
 
 
+@pytest.mark.slow
 def test_the_index_has_the_hello_world():
     (block,) = code("docs/index.md")
     known = {}

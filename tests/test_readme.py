@@ -13,6 +13,7 @@ README = (ROOT / "README.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```", README, flags=re.M | re.S)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
 def test_code_runs(block, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
