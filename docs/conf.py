@@ -108,11 +108,14 @@ def public_names(module: object) -> list[str]:
 def api_page() -> tuple[str, list[str]]:
     """Return api/index.rst, a table of the public names of every module, and these names."""
     text, found = "API reference\n=============\n", []
+    shown = []  # a name that two modules export has its page in the first
     for name, words in MODULES.items():
         if find_spec(name) is None:
             continue
         module = importlib.import_module(name)
-        rows = [f"{name}.{one}" for one in public_names(module)]
+        new = [one for one in public_names(module) if getattr(module, one) not in shown]
+        shown += [getattr(module, one) for one in new]
+        rows = [f"{name}.{one}" for one in new]
         text += f"\n{name}\n{'-' * len(name)}\n\n{words}\n\n"
         text += ".. autosummary::\n   :toctree: .\n   :nosignatures:\n\n"
         text += "".join(f"   {row}\n" for row in rows)
