@@ -39,7 +39,7 @@ reference: $(VENV)/.installed-plot ## the table of results in the README (needs 
 figure: $(VENV)/.installed-plot ## the picture in the README
 	$(BIN)/polyspan demo --force --out docs/images/demo.png
 
-methods: $(VENV)/.installed-plot ## the tables of methods: docs/methods.md and the block in the README
+methods: $(VENV)/.installed-plot ## the tables of methods: docs/methods.md
 	$(BIN)/python docs/make_methods.py
 
 bench-methods: $(VENV)/.installed-plot ## benchmarks/METHODS.md: every method beside its reference figures (needs the data, minutes)

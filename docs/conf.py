@@ -80,17 +80,16 @@ SHOWN = {
 
 # Modules of the API reference, with what to say of them. One that is not there is left out.
 MODULES = {
-    "polyspan": "The methods. `polyspan.METHODS` is a dictionary from their lower-case names to "
-    "the classes.",
-    "polyspan.datasets": "Data sets by name, files of your own, planted data.",
+    "polyspan": "The consensus and the methods. `polyspan.METHODS` holds the methods by name.",
+    "polyspan.datasets": "Data sets by name, your own files, planted data.",
     "polyspan.metrics": "Scores against known classes.",
-    "polyspan.selection": "Settings chosen without labels.",
-    "polyspan.figures": "Figures of what a fit has found.",
+    "polyspan.selection": "Clustering without labels, and the number of clusters.",
+    "polyspan.figures": "Figures of the results of a fit.",
     "polyspan.report": "The report of a fit as one HTML file.",
-    "polyspan.solvers.cache": "What several fits on the same data have in common, computed once.",
+    "polyspan.solvers.cache": "Sharing work between fits on the same data.",
     "polyspan.solvers.loop": "The loop around a solver, and how to watch it.",
     "polyspan.bench": "Comparisons of methods.",
-    "polyspan.base": "What every method has; for those who write one.",
+    "polyspan.base": "The base classes, for those who write a method.",
 }
 
 
@@ -109,11 +108,14 @@ def public_names(module: object) -> list[str]:
 def api_page() -> tuple[str, list[str]]:
     """Return api/index.rst, a table of the public names of every module, and these names."""
     text, found = "API reference\n=============\n", []
+    shown = []  # a name that two modules export has its page in the first
     for name, words in MODULES.items():
         if find_spec(name) is None:
             continue
         module = importlib.import_module(name)
-        rows = [f"{name}.{one}" for one in public_names(module)]
+        new = [one for one in public_names(module) if getattr(module, one) not in shown]
+        shown += [getattr(module, one) for one in new]
+        rows = [f"{name}.{one}" for one in new]
         text += f"\n{name}\n{'-' * len(name)}\n\n{words}\n\n"
         text += ".. autosummary::\n   :toctree: .\n   :nosignatures:\n\n"
         text += "".join(f"   {row}\n" for row in rows)

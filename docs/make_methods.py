@@ -1,40 +1,53 @@
-"""Write the tables of methods, docs/methods.md and the block in README.md, from METHODS.
+"""Write the tables of methods, docs/methods.md, from METHODS.
 
     python docs/make_methods.py    (make methods)
 
-A row is what a class says of itself: ``_about`` and the first line of its docstring.
+A row is what a class says about itself: ``about`` and the first line of its docstring.
 """
 
 import inspect
 import re
-import sys
 from pathlib import Path
 
 from polyspan import METHODS
 from polyspan.base import MultiViewClusterer
 
 ROOT = Path(__file__).resolve().parent.parent
-BLOCK = re.compile(r"(?<=<!-- methods:begin -->\n).*?(?=<!-- methods:end -->)", re.DOTALL)
+PAGE = ROOT / "docs" / "methods.md"
 INTRO = """\
-<!-- Written by `make methods` from the classes: edit `_about` there, not this page. -->
+<!-- Written by `make methods` from the classes: edit `about` there, not this page. -->
 # Methods
 
-All methods are scikit-learn estimators of one form; `polyspan.METHODS` maps their names to them.
+All methods are scikit-learn estimators with the same interface; `polyspan.METHODS` holds them by
+name. If you do not know which one to use, start with `ConsensusClusterer`, which runs many:
+[choosing without labels](choosing-without-labels.md).
+
+## In one line
+
+"""
+DETAILS = """
+## Objectives and costs
+
 Every file begins with the objective, the recursion and the full reference, and says where it
 departs from the paper.
 
 - n samples, d features, m views (index v or k), c clusters; p is min(n, d), summed over the views.
 - Samples are columns: `X_v` is d x n. `|.|_*` is the sum of the singular values, `|.|_{2,1}` that
   of the lengths of the columns, `|.|_1` that of the absolute entries.
-- Costs are those of dense views, without the spectral clustering at the end.
-- [benchmarks/METHODS.md](../benchmarks/METHODS.md): how close each comes to published figures, in
-  what time.
+- A parameter's name means the same in every method. `lam` weighs the errors, `lam_rank` a nuclear
+  norm, `lam_ridge` a squared norm, `lam_agreement` the agreement between views, `lam_cut` the cut
+  of a graph, and `lam_components` is the first weight of the term that makes c components. `lam1`,
+  `lam2` and `alpha` are GRMSC's: errors, graphs, and the complementary graph among these. The
+  docstrings name the letters of the papers.
+- Costs are for dense views and exclude the spectral clustering at the end.
+- [benchmarks/METHODS.md](../benchmarks/METHODS.md) compares each method with published figures and
+  gives times.
 
 """
 
 
 def cited(paper: str) -> str:
-    """Iteration an arXiv number or a DOI at the end of a citation into a link around it."""
+    """Make an arXiv number or a DOI at the end of a citation a link around it."""
     words, _, number = paper.rpartition(", ")
     for kind, site in (("arXiv:", "https://arxiv.org/abs/"), ("doi:", "https://doi.org/")):
         if number.startswith(kind):
@@ -59,42 +72,30 @@ def table(head: list[str], rows: list[list[str]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def full_page() -> str:
-    """Return docs/methods.md."""
+def short_table() -> str:
+    """Return what each method is, in one line."""
+    rows = [[f"`{m.__name__}`", cited(m.about.paper), summary(m)] for m in METHODS.values()]
+    return table(["name", "paper", "in one line"], rows)
+
+
+def long_table() -> str:
+    """Return what each method minimises, needs and costs."""
     rows = []
     for method in METHODS.values():
         about = method.about
         path = Path(inspect.getfile(method))
         file = path.name if path.parent.name == "methods" else f"{path.parent.name}/{path.name}"
-        rows.append(
-            [
-                f"`{method.__name__}`",
-                cited(about.paper),
-                formula(about.objective),
-                about.needs,
-                about.cost,
-                f"[{file}](../src/polyspan/methods/{file})",
-            ]
-        )
-    return INTRO + table(["name", "paper", "objective", "think about", "cost", "file"], rows)
+        link = f"[{file}](../src/polyspan/methods/{file})"
+        name = f"`{method.__name__}`"
+        rows.append([name, formula(about.objective), about.needs, about.cost, link])
+    return table(["name", "objective", "think about", "cost", "file"], rows)
 
 
-def short_table() -> str:
-    """Return the block in README.md."""
-    rows = [[f"`{m.__name__}`", cited(m.about.paper), summary(m)] for m in METHODS.values()]
-    return table(["name", "paper", "in one line"], rows)
-
-
-def pages(root: Path = ROOT) -> dict[Path, str]:
-    """Return what both files should contain."""
-    readme = root / "README.md"
-    text, found = BLOCK.subn(lambda _: short_table(), readme.read_text("utf-8"))
-    if found != 1:
-        sys.exit(f"{readme}: {found} blocks from methods:begin to methods:end; there must be one.")
-    return {root / "docs" / "methods.md": full_page(), readme: text}
+def page() -> str:
+    """Return docs/methods.md."""
+    return INTRO + short_table() + DETAILS + long_table()
 
 
 if __name__ == "__main__":
-    for path, text in pages().items():
-        path.write_text(text, "utf-8")
-        print(f"wrote {path.relative_to(ROOT)}")
+    PAGE.write_text(page(), "utf-8")
+    print(f"wrote {PAGE.relative_to(ROOT)}")

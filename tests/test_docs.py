@@ -97,6 +97,7 @@ def test_imported_names_exist():
                 assert missing <= {"LSR"}, f"{page}: {module}"  # what add-a-method.md adds
 
 
+@pytest.mark.slow
 def test_first_clustering_runs_as_shown(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     known = {}
@@ -108,11 +109,20 @@ def test_first_clustering_runs_as_shown(tmp_path, monkeypatch, capsys):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["affinity.png", "convergence.png"]
 
 
+@pytest.mark.slow
 def test_the_index_has_the_hello_world():
     (block,) = code("docs/index.md")
     known = {}
     exec(compile(block, "index.md", "exec"), known)
     assert known["labels"].shape == (300,)
+
+
+@pytest.mark.parametrize("page", ["inputs-and-outputs", "data-sets", "after-the-fit"])
+def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    known = {}
+    for block in code(f"docs/{page}.md"):
+        exec(compile(block, f"{page}.md", "exec"), known)
 
 
 @pytest.fixture

@@ -6,26 +6,37 @@ from pathlib import Path
 
 import pytest
 
+from polyspan.metrics import clustering_scores
+
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```", README, flags=re.M | re.S)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
 def test_code_runs(block, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {}
     exec(compile(block, "README.md", "exec"), names)
     if "labels" in names:
-        assert len(names["labels"]) == len(names["data"].labels)
+        scores = clustering_scores(names["data"].labels, names["labels"])
+        assert scores["nmi"] == pytest.approx(0.85, abs=0.01)  # as the text says
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_first_block_is_the_hello_world():
-    assert len(BLOCKS) >= 3
-    lines = [line for line in BLOCKS[0].splitlines() if line]
-    assert 4 <= len(lines) <= 6
-    assert README.index(BLOCKS[0]) < README.index("make demo") < README.index("\n## ")
+def test_the_first_result_is_on_the_first_screen():
+    """What it is, when to use something else, how to install it, and then the main job."""
+    lines = BLOCKS[0].splitlines()
+    assert lines[0] == "from polyspan import ConsensusClusterer"
+    assert 4 <= len([line for line in lines if line]) <= 6
+    assert README[: README.index(BLOCKS[0])].count("\n") + len(lines) <= 40
+
+
+def test_sections_are_in_order():
+    wanted = ["When to use something else", "Install", "Quick start", "Your own data"]
+    wanted += ["Methods", "Results", "More"]
+    assert re.findall(r"^## (.*)$", README, flags=re.M) == wanted
 
 
 def test_links_and_pictures_are_here():
@@ -36,13 +47,15 @@ def test_links_and_pictures_are_here():
     assert (ROOT / "docs/images/demo.png").stat().st_size < 150_000
 
 
-def test_every_method_is_in_the_table():
-    """And no other; what the rows say is checked in test_methods_table.py."""
+def test_every_method_is_in_one_family():
+    """And nothing else is."""
     from polyspan import METHODS
 
-    block = README.split("<!-- methods:begin -->")[1].split("<!-- methods:end -->")[0]
-    names = re.findall(r"^\| `(\w+)` \|", block, flags=re.M)
-    assert names == [method.__name__ for method in METHODS.values()]
+    section = README.split("\n## Methods\n")[1].split("\n## ")[0]
+    _, *families = section.split("\n\n[docs/methods.md]")[0].split("\n- **")
+    assert len(families) == 3
+    named = [name for text in families for name in {*re.findall(r"`([A-Z]\w+)`", text)}]
+    assert sorted(named) == sorted(method.__name__ for method in METHODS.values())
 
 
 def test_commands_exist(capsys):
