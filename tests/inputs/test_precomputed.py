@@ -176,11 +176,14 @@ def test_wrong_graphs():
     given = firsts(views)
     for graphs, match in [
         (given[:2], "^GRMSC: got 2 graphs for 3 views: give one graph per view"),
-        ([*given[:2], given[2][:, :44]], "^GRMSC: the graph of view 2 is 45 x 44: 45 samples need"),
+        (
+            [*given[:2], given[2][:, :44]],
+            "^GRMSC: the graph of view 2 is 45 x 44: it must be 45",
+        ),
         ([lopsided(given[0]), *given[1:]], "^GRMSC: the graph of view 0 is not symmetric"),
         ([given[0], -given[1], given[2]], "^GRMSC: the graph of view 1 has weights that are neg"),
         ([holed(given[0]), *given[1:]], "^GRMSC: the graph of view 0 has weights .* NaN"),
-        ([0 * given[0], *given[1:]], "^GRMSC: the graph of view 0 has no edge"),
+        ([0 * given[0], *given[1:]], "^GRMSC: the graph of view 0 has no edges"),
         (dict(zip("abc", given, strict=True)), "^GRMSC: graphs has the names 'a', 'b', 'c', but"),
     ]:
         refused(GRMSC(3, graphs=graphs), views, match)
