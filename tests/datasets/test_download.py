@@ -109,7 +109,7 @@ def test_a_damaged_file_in_the_cache_is_replaced(server, cache):
     ("behaviour", "message", "requests"),
     [
         ("wrong", "is not the published file: its sha256 is not the published one", 1),
-        ("cut", "the connection failed or was cut", 3),
+        ("cut", "the connection failed or was lost", 3),
         (404, "the server answered 404", 1),
         (503, "the server answered 503", 3),
     ],
