@@ -149,7 +149,7 @@ class TopEigenvectors:
             scaled = xp.sum(residual * residual, axis=0) / w[kept]
             error = float(xp.sum(scaled)) ** 0.5
             if error <= tol:
-                # Singular values less than tol above sqrt(limit) may be missed: their effect is less.
+                # Singular values within tol above sqrt(limit) may be missed: their effect is less.
                 slack = (limit**0.5 + tol) ** 2
                 proved = self._none_above(C, slack, w[kept], V[:, kept])
                 return (w, V) if proved else None
