@@ -358,7 +358,7 @@ def test_two_methods_with_the_same_setting_each_have_their_rows(tmp_path, protoc
 
 def test_errors_before_any_work(tmp_path, protocol_file, monkeypatch):
     protocol = read_protocol(protocol_file)
-    with pytest.raises(FileNotFoundError, match=r"there is no folder .*none: make it first"):
+    with pytest.raises(FileNotFoundError, match=r"there is no folder .*none: create it first"):
         run_protocol(protocol, tmp_path / "none" / "store.jsonl")
     with pytest.raises(ValueError, match="jobs must be 1 or more; got 0"):
         run_protocol(protocol, tmp_path / "store.jsonl", jobs=0)

@@ -76,13 +76,13 @@ def test_run_and_report(folder, capsys):
         (
             ["run", "tiny.toml", "--store", "none/s.jsonl"],
             1,
-            "polyspan: there is no folder none: make it first\n",
+            "polyspan: there is no folder none: create it first\n",
         ),
         (["report", "none.jsonl"], 1, "polyspan: there is no store none.jsonl\n"),
         (
             ["report", "tiny.toml"],
             1,
-            "polyspan: tiny.toml is not a store: line 2 is no row\n",
+            "polyspan: tiny.toml is not a store: line 2 is not a row\n",
         ),
     ],
 )

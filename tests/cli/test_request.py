@@ -42,7 +42,7 @@ pytestmark = pytest.mark.usefixtures("folder")
         ([*FILES, *GRMSC3, "--drop", "y"], "no table has a column 'y' to drop"),
         ([*FILES, *GRMSC3, "--id", "y"], "rna.csv has no column 'y' for --id"),
         ([*FILES, *GRMSC3, "--out", "labels.txt"], "labels.txt: labels are written as .csv or"),
-        ([*FILES, *GRMSC3, "--out", "no/labels.csv"], "there is no folder no: make it first"),
+        ([*FILES, *GRMSC3, "--out", "no/labels.csv"], "there is no folder no: create it first"),
         ([*FILES, *GRMSC3, "--out", "folder.csv"], "folder.csv is a folder: name a file in it"),
         ([*FILES, *GRMSC3, "--out", "rna.csv", "--force"], "rna.csv is one of the files to read"),
         ([*FILES, *GRMSC3, "--report", "report.pdf"], "report.pdf: the report is written as .html"),

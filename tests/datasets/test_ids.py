@@ -237,7 +237,7 @@ def test_tables_with_samples_in_columns():
         table = frame(values).set_index("sample").T
         table.index = [f"{name}{j}" for j in range(values.shape[1])]
         table.to_csv(f"{name}.csv", index_label="gene")
-    with pytest.raises(ValueError, match="share column names: if those are the samples, turn"):
+    with pytest.raises(ValueError, match="share column names: if those are the samples, transpose"):
         load_views(["a.csv", "b.csv"])
     frame(ids=None).to_csv("a.csv", index=False)
     np.save("b.npy", B.T)

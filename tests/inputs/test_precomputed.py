@@ -187,7 +187,7 @@ def test_wrong_graphs():
         (dict(zip("abc", given, strict=True)), "^GRMSC: graphs has the names 'a', 'b', 'c', but"),
     ]:
         refused(GRMSC(3, graphs=graphs), views, match)
-    refused(GRMSC(3, graphs=given, sigma2="first"), views, '^GRMSC: sigma2="first" is the width')
+    refused(GRMSC(3, graphs=given, sigma2="first"), views, '^GRMSC: sigma2="first" takes the width')
 
 
 # ---- weights -----------------------------------------------------------------------------------

@@ -382,7 +382,7 @@ def test_cuts_of_several_views_are_refused(form):
 def test_zero_samples_in_one_view_warn(make):
     empty = data()
     empty[[2, 5]] = 0
-    match = r"^Some of the 8 samples are all zeros \(2 in view 1, rows 2, 5\): there the view says"
+    match = r"^Some of the 8 samples are all zeros \(2 in view 1, rows 2, 5\): such a view says"
     with pytest.warns(UserWarning, match=match):
         check_views([make(data()), make(empty)])
 
