@@ -312,7 +312,7 @@ def test_ctrl_c_leaves_a_valid_store(protocol_file, tmp_path):
     assert process.returncode == 130
     assert out == ""
     assert err == (
-        f"polyspan: interrupted; what is done is in {store}, and the same command goes on from "
+        f"polyspan: interrupted; finished jobs are in {store}, and the same command continues from "
         "there\n"
     )
     lines = store.read_text().splitlines()

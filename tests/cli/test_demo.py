@@ -129,7 +129,7 @@ def test_demo_replaces_its_own_file_but_no_other(folder, capsys):
     assert main([*SMALL, "--out", "mine.png"]) == 1
     assert capsys.readouterr() == (
         "",
-        "polyspan: mine.png exists: say --force to replace it, or name another file\n",
+        "polyspan: mine.png exists: use --force to replace it, or name another file\n",
     )
     assert Path("mine.png").read_bytes() == b"old"
     assert main([*SMALL, "--out", "mine.png", "--force"]) == 0
@@ -140,8 +140,8 @@ def test_demo_replaces_its_own_file_but_no_other(folder, capsys):
     ("out", "words"),
     [
         ("missing/figure.png", "there is no folder missing: create it first"),
-        ("figure.bmp", "figure.bmp: a figure is written as .png, .svg or .pdf"),
-        ("figure", "figure: a figure is written as .png, .svg or .pdf"),
+        ("figure.bmp", "figure.bmp: the file name of a figure must end in .png, .svg or .pdf"),
+        ("figure", "figure: the file name of a figure must end in .png, .svg or .pdf"),
         ("folder.png", "folder.png is a folder: name a file in it"),
     ],
 )
