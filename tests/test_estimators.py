@@ -1,4 +1,4 @@
-"""What every method owes its user, whatever the paper: one test for all of METHODS."""
+"""What users can expect of every method: each test runs for all of METHODS."""
 
 import inspect
 import pickle

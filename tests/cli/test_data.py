@@ -13,7 +13,7 @@ from polyspan.datasets.registry import find_entry, list_datasets
 
 @pytest.fixture
 def empty(tmp_path, monkeypatch):
-    """Nothing here but what is built in; the folder of the cache."""
+    """No data sets except those built in; returns the cache folder."""
     monkeypatch.delenv("POLYSPAN_DATA", raising=False)
     monkeypatch.setenv("POLYSPAN_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "120")

@@ -72,10 +72,10 @@ def test_pandas_row_numbers_are_no_ids():
     data = load_views(["a.csv", "b.csv"])
     assert_matched(data, "order")
     assert data.ids is None
-    frame(B, ids=None).iloc[:5].to_csv("b.csv")  # counting is no matching
+    frame(B, ids=None).iloc[:5].to_csv("b.csv")  # row numbers in order are not ids
     with pytest.raises(ValueError, match=r"matched by order, .* a has 6, b has 5"):
         load_views(["a.csv", "b.csv"])
-    frame(B, ids=None).iloc[ORDER].to_csv("b.csv")  # but these numbers were carried along
+    frame(B, ids=None).iloc[ORDER].to_csv("b.csv")  # but these numbers moved with the rows
     assert_matched(load_views(["a.csv", "b.csv"]))
     frame(B, ids=None).to_csv("b.csv", index=False)
     assert_matched(load_views(["a.csv", "b.csv"]), "order")
@@ -123,7 +123,7 @@ def test_shuffled_row_numbers_are_not_matched_to_ids(ending):
     )
     with pytest.raises(ValueError, match=match):
         load_views(["a.csv", f"b.{ending}"])
-    if ending == "csv":  # they are the ids if someone says so
+    if ending == "csv":  # they are the ids if the user says so
         data = load_views(["a.csv", "b.csv"], id=["patient_id", ""])
         np.testing.assert_allclose(data.views[1], B[numbers], rtol=0, atol=1e-12)
 
@@ -242,6 +242,6 @@ def test_tables_with_samples_in_columns():
     frame(ids=None).to_csv("a.csv", index=False)
     np.save("b.npy", B.T)
     with pytest.raises(
-        ValueError, match=r"one seems to have them in columns: a is 6 x 3, b is 2 x 6"
+        ValueError, match=r"one view seems to have them in columns: a is 6 x 3, b is 2 x 6"
     ):
         load_views(["a.csv", "b.npy"])

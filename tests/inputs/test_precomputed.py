@@ -75,8 +75,8 @@ def test_new_samples_by_kernels():
     plain = GRMSC(3, random_state=0).fit(old)
     kernel = GRMSC(3, precomputed="kernel", random_state=0).fit(kernels(old))
     cross = [b @ a.T for a, b in zip(old, new, strict=True)]
-    # A new sample is scaled by the length of what the fitted ones span of it, which is all but
-    # noise of it where there are fewer features than samples.
+    # A new sample is scaled by the length of its part in the span of the fitted ones, which is
+    # the whole sample up to noise if there are fewer features than samples.
     assert np.mean(kernel.predict(cross) == plain.predict(new)) > 0.9
     with pytest.raises(ValueError, match=r"^GRMSC.predict: view 0 has 15 feat.* fitted on 30"):
         kernel.predict([b @ b.T for b in new])
