@@ -27,7 +27,7 @@ RESIDUALS = {"data": "data: $X - XZ - E$", "split": "split: $Z$ - its low-rank c
 
 
 def new_figure(width: float = 4.6, height: float = 4.6) -> "Figure":
-    """Create an empty figure (size in inches); the error says what to install for matplotlib.
+    """Create an empty figure, in inches; without matplotlib, the error says what to install.
 
     Examples
     --------

@@ -8,20 +8,20 @@ It is a TOML file::
 
     [[dataset]]
     name = "ngs"                # from `polyspan data list`; or "subspaces", which is generated
-    label = "NGs"               # its name in tables; default: its name
+    label = "NGs"               # how it is called in tables; default: name
 
     [[dataset]]
     name = "digits"
     n_samples = 200             # argument of load_digits_views ("subspaces": of make_subspaces)
 
     [[method]]
-    name = "GRMSC"              # its name in tables
+    name = "GRMSC"              # how it is called in tables
     estimator = "grmsc"         # a name in polyspan.METHODS
     selection = "tuned"         # "default", "tuned" or "label-free"
     params = { orientation = "published" }
     grid = { lam1 = [1.0, 100.0], n_neighbors = [10, 30] }
     datasets = ["NGs"]          # only these; default: all
-    paper = "GRMSC"             # the row of the paper to compare with; default: the name
+    paper = "GRMSC"             # the row of the paper to compare with; default: name
 
 ``default`` is one setting for all data. ``tuned`` runs the grid with one seed, picks for each data
 set the setting with the best NMI (this uses the labels!) and runs all seeds there; without a grid

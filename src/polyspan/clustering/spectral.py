@@ -180,8 +180,8 @@ def kmeans(
 ) -> KMeans:
     """Fit k-means to the rows of Y, without multiplying the cost by the number of restarts.
 
-    With more than ``sample`` rows (and more than ten per cluster), the restarts use only that many,
-    drawn at random; the best of them starts one run on all rows.
+    With more than ``max(sample, 10 n_clusters)`` rows, the restarts use only that many, drawn at
+    random; the best of them starts one run on all rows.
 
     Examples
     --------

@@ -25,8 +25,8 @@ def load_digits_views(n_samples: int | None = None, random_state: int | None = 0
     Parameters
     ----------
     n_samples : int, optional
-        Size of a random subset with the same number of samples of each digit (within one, as far
-        as there are enough); all 1797 when None.
+        Size of a random subset with the same number of samples of each digit (up to a difference
+        of one, as long as there are enough); all 1797 when None.
     random_state : int or None, default=0
         Seed for drawing the subset.
 

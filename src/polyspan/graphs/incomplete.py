@@ -1,7 +1,7 @@
 """The graphs of GRMSC when samples lack views.
 
-A view tells only about the samples that have it: its graphs connect only those samples, and a pair
-of samples is judged by the views that both of them have.
+A view has information only about the samples that have it: its graphs connect only those samples,
+and a pair of samples is compared in the views that both of them have.
 """
 
 from collections.abc import Sequence

@@ -82,7 +82,7 @@ def numpy_views(views: Views, scale: str | None) -> list[Any]:
 
 
 def short_indices(view: Any) -> Any:
-    """Return a csr_array with 32-bit indices, which k-means needs, if they are large enough."""
+    """Return a csr_array with 32-bit indices, which k-means needs, if 32 bits are enough."""
     if max(view.nnz, view.shape[1]) >= 2**31:
         return view
     short = view.indices.astype(np.int32), view.indptr.astype(np.int32)
