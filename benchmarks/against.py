@@ -1,12 +1,12 @@
-"""Is this code as fast, and as small in memory, as another version of it? Alternating runs.
+"""Compare the speed and memory of this code with another version of it, in alternating runs.
 
     git worktree add ../before SOME_COMMIT
     python benchmarks/against.py ../before/src            # medians of five runs of each
     python benchmarks/against.py ../before/src --runs 1 --work "GRMSC 3-Sources"
 
-Every run is a process of its own that knows only the public names, which both versions have. The
-two take turns, so that a busy machine slows both. The ratio is the other version's median of
-processor time over ours: above 1 this code is faster. Peak memory is that of the whole process.
+Every run is its own process and uses only public names, which both versions have. The two versions
+alternate, so that a busy machine slows both. The ratio is the other version's median processor time
+over ours: above 1, this code is faster. Peak memory is that of the whole process.
 Needs POLYSPAN_DATA.
 """
 
@@ -94,13 +94,13 @@ WORK = {
 
 
 def run(src, work):
-    """Seconds of processor and wall, and GiB at most, of one process."""
+    """Processor and wall seconds, and peak GiB, of one process."""
     env = os.environ | {"PYTHONPATH": str(src)}
     done = subprocess.run(
         [sys.executable, "-c", RUN, work], env=env, capture_output=True, text=True, check=True
     )
     *numbers, file = json.loads(done.stdout.splitlines()[-1])
-    assert Path(file).is_relative_to(Path(src).resolve()), file  # no other version is looked at
+    assert Path(file).is_relative_to(Path(src).resolve()), file  # the right version was imported
     return numbers
 
 

@@ -1,10 +1,11 @@
-"""Rules for the consensus of settings that were tried, beside that of `ConsensusClusterer` (NMI).
+"""Compare the consensus rule of `ConsensusClusterer` with other rules that were tried (NMI).
 
     python benchmarks/consensus_rules.py                      the eleven sets up to 2,000 samples
     python benchmarks/consensus_rules.py --dataset ngs bbc    some of them
     python benchmarks/consensus_rules.py --device cuda        the solves on a GPU
 
-All members of the default pool are fitted, once for every seed; a rule says how much each counts.
+All members of the default pool are fitted, once for every seed; a rule decides how much each
+counts.
 
     half            the better half by agreement, equally
     three quarters  all but the worst quarter, equally: the rule of `ConsensusClusterer`
@@ -12,12 +13,12 @@ All members of the default pool are fitted, once for every seed; a rule says how
     share           every setting, in proportion to its agreement
     above           the better half, in proportion to the agreement above the median
     twice           the better half, and of that the better half by agreement among themselves
-    groups          the better half, every group of like settings with the same weight
-    nearest         as half, then the half that is nearest to that consensus
+    groups          the better half, every group of similar settings with the same weight
+    nearest         as half, then the half that is closest to that consensus
     plain           no consensus: `ConcatSpectral` with its defaults
 
-The rules were compared on these very data sets, with the scores in sight, so the figures of the
-one that was kept are a little too good. The table is the mean over the seeds.
+The rules were compared on these same data sets, with the scores known, so the figures of the
+chosen rule are slightly optimistic. The table shows means over the seeds.
 """
 
 import argparse

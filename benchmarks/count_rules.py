@@ -1,23 +1,24 @@
-"""Rules for the number of clusters that were tried, beside that of `count_clusters`.
+"""Compare the rule of `count_clusters` with other rules for the number of clusters.
 
-    python benchmarks/count_rules.py                          the nine data sets, and no clusters
+    python benchmarks/count_rules.py                          the nine data sets, and pure noise
     python benchmarks/count_rules.py --dataset ngs msrc_v1    some of them
-    python benchmarks/count_rules.py --null                   data without clusters alone
+    python benchmarks/count_rules.py --null                   only data without clusters
     python benchmarks/count_rules.py --device cuda            the solves on a GPU
 
-All multiply an eigengap by a stability, a mean adjusted Rand index, and take the largest product.
+Each rule multiplies an eigengap by a stability, a mean adjusted Rand index, and takes the largest
+product.
 
     kept       gap of the mean spectrum of the settings, times agreement between settings
-    draws      the same gap, times agreement between draws: each is one setting's graph, cut down
+    draws      the same gap, times agreement between draws: each is one setting's graph, restricted
                to 80% of the samples; two are compared on the samples that both have
     resampled  the same, but only draws of the same setting are compared
-    mean graph gap of the mean of the settings' graphs, times agreement between its cut-outs
-    votes      mean of the settings' gaps, each divided by its largest, times that of the draws
+    mean graph gap of the mean of the settings' graphs, times agreement between its subgraphs
+    votes      mean of the settings' gaps, each divided by its largest, times agreement of draws
 
-These four were written down before they were run, and no others were tried. The last table says
-what is wrong with cutting a graph that is already there: its links stay as they are, so that small
-pieces are found again whatever the data. On Gaussian noise the agreement between cut-outs grows
-with the number of clusters, that between settings does not.
+The last four were written down before they were run, and no others were tried. The last table shows
+the problem with subsampling an existing graph: its links stay the same, so small pieces are found
+again whatever the data. On Gaussian noise the agreement between subgraphs grows with the number of
+clusters; the agreement between settings does not.
 """
 
 import argparse
@@ -66,13 +67,13 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def graphs(views, device: str | None = None) -> list[np.ndarray]:
-    """The affinities that `count_clusters` looks at."""
+    """The affinities that `count_clusters` uses."""
     with sharing():
         return [W for _, W in exact_affinities(check_views(views), None, device)]
 
 
 def counts(Ws: list[np.ndarray], seed: int) -> list[int]:
-    """What every rule says."""
+    """The number of clusters by every rule."""
     limit = max(2, len(Ws[0]) // 5)
     tops = [top(W, limit + 1) for W in Ws]
     spectra = np.array([w for w, _ in tops])
@@ -131,7 +132,7 @@ def best(gaps: np.ndarray, stability: dict[int, float]) -> int:
 
 
 def draws(Ws: list[np.ndarray], numbers: list[int], seed: int) -> list[tuple[int, dict]]:
-    """(setting, {number: labels, -1 for those left out}) of graphs cut down to a share."""
+    """(setting, {number: labels, -1 for those left out}) of graphs of a share of the samples."""
     n = len(Ws[0])
     rng = np.random.RandomState(seed)
     found = []

@@ -1,20 +1,20 @@
-"""`ConsensusClusterer` with its defaults and no labels, beside the plain baseline.
+"""Compare `ConsensusClusterer`, with its defaults and no labels, with a plain baseline.
 
     python benchmarks/label_free.py                       all data sets up to 2,000 samples
     python benchmarks/label_free.py --dataset ngs bbc     some of them
     python benchmarks/label_free.py --dataset scene15 hdigit    those beyond 4,000 samples
     python benchmarks/label_free.py --device cuda         the solves on a GPU, the rest here
-    python benchmarks/label_free.py --table               print the table from the results alone
+    python benchmarks/label_free.py --table               only print the table of stored results
 
-The labels are used for the scores only. *plain* is `ConcatSpectral` with its defaults. The number
-of clusters is given, as for the plain baseline; the last columns ask `count_clusters` for it.
+The labels are used only for the scores. *plain* is `ConcatSpectral` with its defaults. The number
+of clusters is given, as for the plain baseline; the last columns show what `count_clusters` finds.
 Every run appends a row to results/label_free.jsonl; the table has the latest row of each data set.
-Rules for the number of clusters are compared by count_rules.py, those for the consensus by
-consensus_rules.py.
+count_rules.py compares rules for the number of clusters, consensus_rules.py those for the
+consensus.
 
-Up to FULL_GRID_BELOW samples the whole grid is solved. With 1000 there, a set of 2,000 had three
-solves, a thin consensus, so it was raised to 1500 for that reason, at a higher cost. The figures
-alone would not decide, it wins one set and loses a little on another (NMI of seeds 0 / 1, when
+Up to FULL_GRID_BELOW samples the whole grid is solved. With a limit of 1000, a set of 2,000 had
+only three solves, a thin consensus, so the limit was raised to 1500, at a higher cost. The figures
+alone would not decide: 1500 wins on one set and loses a little on another (NMI of seeds 0 / 1, when
 the better half of the settings made the consensus):
 
                    1000           1500           2000
@@ -38,7 +38,7 @@ from polyspan.datasets import load_dataset
 from polyspan.metrics import clustering_scores
 
 RESULTS = Path(__file__).parent / "results" / "label_free.jsonl"
-# What label-free selection was asked to reach before it was built; None: no figure was set.
+# Targets set for label-free selection before it was built; None: no target was set.
 WANTED = {
     "yale_images": 0.73,
     "three_sources": 0.74,
@@ -52,8 +52,8 @@ WANTED = {
     "leaves100": None,
     "handwritten": 0.94,
 }
-LARGE = ("scene15", "hdigit")  # so many samples that the settings are of AnchorGRMSC
-COUNTED = {*WANTED, *LARGE} - {"bbc", "reuters1200"}  # the number of clusters is asked for as well
+LARGE = ("scene15", "hdigit")  # large enough that the settings are those of AnchorGRMSC
+COUNTED = {*WANTED, *LARGE} - {"bbc", "reuters1200"}  # the number of clusters is counted as well
 HEADER = """\
 | data | n | consensus | wanted | plain | best setting | settings | seconds | clusters | found |
 |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"""
@@ -85,7 +85,7 @@ def measure(name: str, seed: int, device: str | None = None) -> dict[str, Any]:
     def nmi(labels: np.ndarray) -> float:
         return round(clustering_scores(data.labels, labels)["nmi"], 4)
 
-    with warnings.catch_warnings(), sharing():  # the count needs solutions that the consensus had
+    with warnings.catch_warnings(), sharing():  # the count reuses solutions of the consensus
         warnings.simplefilter("ignore")
         started = time.perf_counter()
         found = ConsensusClusterer(c, random_state=seed, device=device).fit(data.views)
@@ -121,7 +121,7 @@ def line(row: dict[str, Any]) -> str:
 
 
 def table() -> str:
-    """The latest row of every data set, and how many of the bars set for the eleven are met."""
+    """The latest row of every data set, and how many of the targets are met."""
     latest = {}
     for text in RESULTS.read_text(encoding="utf-8").splitlines():
         row = json.loads(text)

@@ -1,12 +1,12 @@
-"""Every method beside its reference figures, and its time beside that of the authors' program.
+"""Compare every method with its reference figures, and its time with the authors' program.
 
-    python benchmarks/methods.py             all rows: printed as they come, then METHODS.md
+    python benchmarks/methods.py             all rows: printed one by one, then METHODS.md
     python benchmarks/methods.py lrr gmc     the rows of some methods: printed only
 
 A figure is the normalised mutual information with the true classes, mean and deviation over ten
-seeds. Where nothing before k-means is random one solve serves all seeds. Seconds are those of one
-whole fit on one thread, the better of two. Every row also goes to benchmarks/results/methods.jsonl.
-The data must be here: `polyspan data fetch NAME`.
+seeds. If nothing before k-means is random, one solve serves all seeds. Seconds are for one
+whole fit on one thread, the better of two. Every row is also appended to
+benchmarks/results/methods.jsonl. Download the data first: `polyspan data fetch NAME`.
 """
 
 import argparse
@@ -40,7 +40,7 @@ TITLES = {
 
 
 class Reference(NamedTuple):
-    """A reference figure: where, how, its NMI, how far from it is allowed, and the seconds."""
+    """A reference figure: data, setting, NMI, allowed difference, and seconds."""
 
     method: str
     data: str
@@ -143,7 +143,7 @@ def by_k_means(model: Any, seed: int) -> np.ndarray:
     return k_means.fit_predict(model.embedding_)
 
 
-# How the labels of a further seed come from a fitted model, whose solve no seed changes.
+# How to get the labels for another seed from a fitted model whose solve does not depend on it.
 RELABEL: dict[str, Callable[[Any, int], np.ndarray]] = {
     **dict.fromkeys(["lrr", "rmsc", "mlrssc", "ltmsc", "tsvdmsc", "csmsc"], by_affinity),
     **dict.fromkeys(["gmc", "mcgc"], by_components),
@@ -157,7 +157,7 @@ HEADER = [
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run, print and store all rows; write the page when no method was left out."""
+    """Run, print and store all rows; write the page if no method was left out."""
     known = list(dict.fromkeys(reference.method for reference in REFERENCES))
     parser = argparse.ArgumentParser(description="Methods beside their reference figures.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(known))
@@ -165,7 +165,7 @@ def main(argv: list[str] | None = None) -> int:
     if unknown := sorted(set(args.names) - set(known)):
         parser.error(f"unknown: {', '.join(unknown)}; known: {', '.join(known)}")
     chosen = [one for one in REFERENCES if one.method in (args.names or known)]
-    data = {one.data: load_dataset(one.data) for one in chosen}  # all, or none begins
+    data = {one.data: load_dataset(one.data) for one in chosen}  # fails before any work
     print("\n".join(line(cells) for cells in (HEADER, ["---"] * len(HEADER))))
     rows = []
     with threadpool_limits(1):
@@ -203,19 +203,19 @@ def measure(one: Reference, data: Dataset) -> dict[str, Any]:
         "nmi": round(float(np.mean(nmi)), 4),
         "std": round(float(np.std(nmi)), 4),
         "our s": round(min(seconds), 3),
-        "our cpu s": round(min(cpu), 3),  # less than the line above: something else was running
+        "our cpu s": round(min(cpu), 3),  # if less than "our s", something else was running
     }
 
 
 def cells_of(one: Reference, row: dict[str, Any]) -> list[str]:
-    """Write a row of the table; a method that is not there says so."""
+    """Write a row of the table, which says so if the method does not exist."""
     name = METHODS[one.method].__name__ if one.method in METHODS else one.method
     words = [] if one.view is None else [f"view {one.view}"]
     words += [
         f"{key}={value:g}" if isinstance(value, float) else f"{key}={value!r}"
         for key, value in one.setting.items()
     ]
-    known = f"{one.nmi:.4f}".removesuffix("00")  # some are known to two digits
+    known = f"{one.nmi:.4f}".removesuffix("00")  # some are known only to two digits
     start = [f"`{name}`", TITLES[one.data], ", ".join(words) or "defaults", known]
     theirs = "" if one.seconds is None else f"{one.seconds:g}"
     if not row:

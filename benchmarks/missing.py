@@ -1,12 +1,12 @@
-"""Samples that lack views: GRMSC on the gaps beside GRMSC after filling them with means.
+"""Samples that lack views: GRMSC with the gaps, compared with GRMSC after mean imputation.
 
     python benchmarks/missing.py                    two data sets, a table in Markdown
     python benchmarks/missing.py three_sources --seeds 20
 
 10, 30 and 50% of the (sample, view) pairs are removed at random, never the last view of a sample.
-GRMSC gets them as rows of NaN; the other column replaces them by the mean of the view's other
-samples first. Mean normalised mutual information over seeds, which choose the gaps. Rows are
-appended to benchmarks/results/missing.jsonl; the data must be here.
+GRMSC gets them as rows of NaN; the other column first replaces them by the mean of the view's other
+samples. Figures are the mean normalised mutual information over seeds, which choose the gaps. Rows
+are appended to benchmarks/results/missing.jsonl; the data must have been downloaded.
 """
 
 import argparse
@@ -46,8 +46,8 @@ def main(argv: list[str] | None = None) -> int:
     args = parser.parse_args(argv)
     if unknown := set(args.names) - set(SETTINGS):
         parser.error(f"unknown: {', '.join(unknown)}; known: {', '.join(SETTINGS)}")
-    data = {name: load_dataset(name) for name in args.names or SETTINGS}  # all, or none begins
-    warnings.simplefilter("ignore", ConvergenceWarning)  # n_iter tells
+    data = {name: load_dataset(name) for name in args.names or SETTINGS}  # fails before any work
+    warnings.simplefilter("ignore", ConvergenceWarning)  # n_iter shows it
     print(HEADER)
     for name, one in data.items():
         setting, seeds = SETTINGS[name]
@@ -59,7 +59,7 @@ def main(argv: list[str] | None = None) -> int:
 def table(
     data: Dataset, setting: dict[str, Any], seeds: int, store: Path, device: str | None
 ) -> Any:
-    """Lines of one data set, as they come."""
+    """Yield the lines of one data set."""
     views = [X.toarray() if sp.issparse(X) else np.asarray(X, float) for X in data.views]
     complete = score(data, setting, views, device)[0]
     used = ", ".join(f"{key}={value}" for key, value in setting.items()) or "defaults"

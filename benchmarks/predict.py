@@ -1,11 +1,11 @@
-"""New samples: fit on 80% of a data set, predict the other 20%, beside a fit on all of it.
+"""New samples: fit on 80% of a data set, predict the other 20%, and compare with a fit on all.
 
     python benchmarks/predict.py                    three data sets, a table in Markdown
     python benchmarks/predict.py bbcsport --splits 10
 
-Both columns are the normalised mutual information on the same 20% with their classes: of the
-predicted labels, and of the labels that a fit on all samples gives them. Every split is random by
-its number. Rows are appended to benchmarks/results/predict.jsonl; the data must be here.
+Both columns are the normalised mutual information with the true classes on the same 20%: of the
+predicted labels, and of the labels from a fit on all samples. Every split is random, seeded by its
+number. Rows are appended to benchmarks/results/predict.jsonl; the data must have been downloaded.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def main(argv: list[str] | None = None) -> int:
     args = parser.parse_args(argv)
     if unknown := set(args.names) - set(SETTINGS):
         parser.error(f"unknown: {', '.join(unknown)}; known: {', '.join(SETTINGS)}")
-    data = {name: load_dataset(name) for name in args.names or SETTINGS}  # all, or none begins
+    data = {name: load_dataset(name) for name in args.names or SETTINGS}  # fails before any work
     print(HEADER)
     for name, one in data.items():
         for setting in SETTINGS[name]:
@@ -59,7 +59,7 @@ def main(argv: list[str] | None = None) -> int:
 def splits(
     data: Dataset, setting: dict[str, Any], count: int, device: str | None
 ) -> Iterator[dict[str, Any]]:
-    """One row for every random split."""
+    """Yield one row per random split."""
     n = len(data.labels)
     whole = fit(data, setting, np.arange(n), device).labels_
     for split in range(count):

@@ -1,12 +1,12 @@
-"""GRMSC on the paper's data sets beside the paper's own figures and the two baselines.
+"""GRMSC on the paper's data sets, compared with the paper's figures and two baselines.
 
     python benchmarks/reference.py                 all five data sets, a table in Markdown
     python benchmarks/reference.py ngs bbcsport    some of them
 
 Every figure is the mean normalised mutual information over ten seeds of k-means. The
 representation Z does not depend on the seed, so one solve serves all ten. The tuned settings were
-chosen with the true labels in sight, as the paper's were; the column of defaults is one setting for
-all data. The data must be here: `polyspan data fetch NAME`.
+chosen using the true labels, as the paper's were; the column of defaults is one setting for
+all data. Download the data first: `polyspan data fetch NAME`.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from polyspan.metrics import clustering_scores
 
 
 class Reference(NamedTuple):
-    """One data set: how the paper calls it, its NMI there, and the tuned setting."""
+    """One data set: its name and NMI in the paper, and the tuned setting."""
 
     title: str
     paper: float
@@ -53,7 +53,7 @@ def main(argv: list[str] | None = None) -> int:
     args = parser.parse_args(argv)
     if unknown := set(args.names) - set(REFERENCES):
         parser.error(f"unknown: {', '.join(unknown)}; known: {', '.join(REFERENCES)}")
-    data = {name: load_dataset(name) for name in args.names or REFERENCES}  # all, or none begins
+    data = {name: load_dataset(name) for name in args.names or REFERENCES}  # fails before any work
     print(HEADER)
     for name, one in data.items():
         print(row(one, REFERENCES[name], range(args.seeds)), flush=True)
@@ -61,7 +61,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def row(data: Dataset, reference: Reference, seeds: range) -> str:
-    """One line of the table; the best of what was run here is bold."""
+    """One line of the table; the best of the scores computed here is bold."""
     found = [
         grmsc_nmi(data, reference.setting, seeds),
         grmsc_nmi(data, {}, seeds),

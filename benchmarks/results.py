@@ -1,7 +1,7 @@
-"""RESULTS.md, docs/paper-open-points.md and the paper's figures, from the rows in benchmarks/results.
+"""Make RESULTS.md, docs/paper-open-points.md and the figures from the rows in benchmarks/results.
 
     python benchmarks/results.py             # the two pages: everything in them follows from rows
-    python benchmarks/results.py --figures   # and Figures 1 to 3 (needs POLYSPAN_DATA)
+    python benchmarks/results.py --figures   # also Figures 1 to 3 (needs POLYSPAN_DATA)
 
 `make reproduce` first runs what is missing in the stores.
 """
@@ -19,7 +19,7 @@ from polyspan.bench.tables import report
 
 HERE = Path(__file__).resolve().parent
 CPU = "CPU, one thread"
-NEAR = 0.02  # of the paper: a setting of the grid that gives its row
+NEAR = 0.02  # a setting this close to the paper's NMI counts as reproducing its row
 STORES = HERE / "results"
 PAGES = {
     HERE / "RESULTS.md": "results_page",
@@ -34,7 +34,7 @@ TALL = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)  # the paper's seven values
 
 
 def rows_of(name):
-    """Latest rows of a store; none where it has not been run."""
+    """Latest rows of a store; none if it has not been run."""
     path = STORES / f"{name}.jsonl"
     return latest(read_rows(path)) if path.is_file() else []
 
@@ -116,7 +116,7 @@ def missing(name, rows):
 
 
 def lower(markdown):
-    """Drop the title and put headings one level down."""
+    """Drop the title and move headings one level down."""
     lines = [line for line in markdown.splitlines() if not line.startswith("# ")]
     return "\n".join("#" + line if line.startswith("#") else line for line in lines)
 
@@ -288,7 +288,7 @@ def baseline(rows):
 
 
 def label_free():
-    """The rows of benchmarks/label_free.py, the last of each data set."""
+    """The rows of benchmarks/label_free.py, the latest of each data set."""
     path = STORES / "label_free.jsonl"
     last = {row["dataset"]: row for row in read_rows(path)} if path.is_file() else {}
     if not last:
@@ -457,12 +457,12 @@ def _iterations(rows):
 
 
 def nearest(rows):
-    """Tuning rows that come nearest to what the paper prints."""
+    """Tuning rows that come closest to what the paper prints."""
     lines, close = [], defaultdict(list)
     for name in ("LRR_BSV", "RMSC"):
         for dataset, source in sources(rows).items():
             published = read_paper().get((source, name))
-            if not published or dataset.startswith("Yale"):  # other features than the paper's
+            if not published or dataset.startswith("Yale"):  # not the paper's features
                 continue
             cells = []
             for method in (f"{name} (raw)", name):
@@ -486,7 +486,7 @@ def nearest(rows):
 
 
 def ran(by, method):
-    """Whether the tuned runs of a method are there, on any data set."""
+    """Whether there are tuned runs of a method, on any data set."""
     return any(m == method and s == "tuned" and one.mean for (_, m, s), one in by.items())
 
 

@@ -5,16 +5,16 @@
     python benchmarks/scale.py --data hdigit scene15    # real data (set POLYSPAN_DATA)
     python benchmarks/scale.py --data hdigit --methods GRMSC GRMSC-dense --device cuda
     python benchmarks/scale.py --data hdigit --methods AnchorGRMSC --anchors 2000 --kept 2 3 5 10
-    python benchmarks/scale.py --dask 1 2 --n 100000    # on Dask, with so many workers
-    python benchmarks/scale.py --table                  # what was found before, the last of each
+    python benchmarks/scale.py --dask 1 2 --n 100000    # on Dask, with one and with two workers
+    python benchmarks/scale.py --table                  # print the latest stored rows
 
 Planted: 10 subspaces of dimension 3, three views of 50 features, noise of a tenth of a sample's
-length, 5% of the samples corrupted in every view, float32. Every fit has a process of its own; its
-peak memory is all that the process ever held, the data and the libraries included (with Dask: the
-sum over the workers and the one who asks). Every row is printed and appended to
+length, 5% of the samples corrupted in every view, float32. Every fit has its own process; its peak
+memory is the most that the process ever held, including the data and the libraries (with Dask: the
+sum over the workers and the client). Every row is printed and appended to
 benchmarks/results/scale.jsonl; the exponent is that of time in n between the last two sizes. With
---kept the same solution is clustered with other numbers of kept links as well, untimed.
---iterations cuts a fit short, for a lower bound of its time; such a row says so.
+--kept the same solution is also clustered with other numbers of kept links, untimed.
+--iterations cuts a fit short, for a lower bound on its time; such a row says so.
 """
 
 import argparse
@@ -48,7 +48,7 @@ from polyspan.metrics import clustering_scores
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "scale.jsonl"
 SIZES = [1_000, 10_000, 100_000, 1_000_000]
-# Most samples on which each is run: beyond, time or memory grow out of hand.
+# Maximum number of samples for each method; beyond it, time or memory get out of hand.
 LIMITS = {"AnchorGRMSC": 10**9, "LMVSC": 10**9, "MiniBatchKMeans": 10**9,
           "ConcatSpectral": 20_000, "GRMSC": 2_000, "GRMSC-dense": 2_000,
           "GRMSC-default": 2_000, "AnchorGRMSC-default": 20_000, "consensus": 100_000}  # fmt: skip
@@ -68,7 +68,7 @@ def minibatch(views, c):
 
 
 def fit(method, views, c, real, device, other):
-    """Labels, and what else a row should say; ``other`` holds what differs from our setting."""
+    """Labels, and what else a row should say; ``other`` overrides our setting."""
     if method == "MiniBatchKMeans":
         return minibatch(views, c), {}
     if method.startswith("AnchorGRMSC"):
@@ -100,7 +100,7 @@ def peak():
 
 
 def measure(method, work, n, device, anchors, kept, iterations):
-    """One row; runs in a process of its own."""
+    """Measure one row; runs in its own process."""
     warnings.simplefilter("ignore")
     if work == "planted":
         views, labels = planted(n)
@@ -149,7 +149,7 @@ def measure_dask(n, workers):
 
 
 def alone(function, *args):
-    """Call in a fresh process; a failure is a row, too."""
+    """Call in a fresh process; a failure becomes a row, too."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context) as pool:
         try:
@@ -185,7 +185,7 @@ def line(row):
 
 
 def show(rows):
-    """Print rows as a Markdown table and append them to the results as they come."""
+    """Print rows as a Markdown table and append each to the results."""
     stamp = {"date": time.strftime("%Y-%m-%d"), "polyspan": __version__, "cores": os.cpu_count(),
              "threads": os.environ.get("OMP_NUM_THREADS", "all")}  # fmt: skip
     print(f"| {' | '.join(HEAD)} |\n|{'---|' * len(HEAD)}", flush=True)
@@ -213,7 +213,7 @@ KEY = ("work", "n", "method", "device", "m", "cut")
 
 
 def table():
-    """Print the last row of every work, size and method."""
+    """Print the latest row of every work, size and method."""
     rows = {}
     for text in RESULTS.read_text().splitlines():
         row = json.loads(text)
@@ -229,11 +229,11 @@ def main():
     parser.add_argument("--n", type=int, nargs="+", default=SIZES)
     parser.add_argument("--data", nargs="+", default=[])
     parser.add_argument("--methods", nargs="+", choices=list(LIMITS), default=list(LIMITS))
-    parser.add_argument("--limit", type=int, help="most samples for every method")
+    parser.add_argument("--limit", type=int, help="maximum number of samples for every method")
     parser.add_argument("--device", help="where exact GRMSC computes, such as cuda")
     parser.add_argument("--anchors", type=int, nargs="+", default=[None], metavar="M")
     parser.add_argument("--kept", type=int, nargs="+", default=[], metavar="K")
-    parser.add_argument("--iterations", type=int, help="stop GRMSC after so many: time at least")
+    parser.add_argument("--iterations", type=int, help="stop GRMSC after this many (a lower bound)")
     parser.add_argument("--dask", type=int, nargs="+", metavar="WORKERS")
     parser.add_argument("--table", action="store_true", help="only print what was found before")
     args = parser.parse_args()

@@ -1,11 +1,11 @@
-"""How fast is exact GRMSC? Against the literal algorithm, a user's baseline, and the flop floor.
+"""Speed of exact GRMSC, compared with the literal algorithm, a baseline, and the flop floor.
 
-    python benchmarks/speed.py                 # the table, two cores, some 20 minutes
+    python benchmarks/speed.py                 # the table; about 20 minutes on two cores
     python benchmarks/speed.py --work 3-sources ngs
     python benchmarks/speed.py --growth        # exponent of time in n, 500 to 4,000
     python benchmarks/speed.py --device cuda   # solves on a GPU
     python benchmarks/speed.py --float32       # how far float32 moves Z and the labels
-    python benchmarks/speed.py --memory 3000   # peak memory of a fit of so many digits, in n x n
+    python benchmarks/speed.py --memory 3000   # peak memory of a fit of 3,000 digits, in n x n
     python benchmarks/speed.py --memory 10000 --iterations 3   # the same, cut short
 
 Data sets are read through ``load_dataset`` (set POLYSPAN_DATA). All times of one table are from one
@@ -71,12 +71,12 @@ def gemm_rate(n, repeats=5):
 
 
 class CountingThreshold(prox.SingularThreshold):
-    """A singular value threshold that writes down the rank of every call."""
+    """A singular value threshold that records the rank of every call."""
 
     ranks: list[int] = []
 
     def __call__(self, A, t):
-        """Threshold and remember."""
+        """Threshold, and record the rank."""
         Q = super().__call__(A, t)
         self.ranks.append(self.rank)
         return Q
@@ -116,7 +116,7 @@ def one_work(name):
     )
     kind_s = literal_s
     rates.append(gemm_rate(n))
-    if orientation == "samples":  # SciPy's Sylvester solver, as one would write it down
+    if orientation == "samples":  # SciPy's Sylvester solver, the obvious implementation
         (Z0, iterations), literal_s = timed(
             literal.algorithm_1, columns, L, lam1, lam2, orientation, fast=True
         )
@@ -256,7 +256,7 @@ def float32():
 
 
 def memory(n, iterations=None):
-    """Peak of the resident memory of a whole fit, less what was there before it.
+    """Peak resident memory of a whole fit, minus what was there before it.
 
     With ``iterations`` the fit is cut short, and mu starts where the threshold has work to do.
     """
@@ -281,7 +281,7 @@ def memory(n, iterations=None):
 
 
 def show(rows, title):
-    """Print rows as a Markdown table as they come, then append them to the results."""
+    """Print rows as a Markdown table, one by one, then append them to the results."""
     done = []
     for row in rows:
         if not done:

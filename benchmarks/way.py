@@ -1,10 +1,10 @@
-"""The way of a fit: which functions `GRMSC().fit` runs through, in the order of their first call.
+"""The path of a fit: which functions `GRMSC().fit` calls, in the order of their first call.
 
-    python benchmarks/way.py            # rooms, files and functions
-    python benchmarks/way.py --counts   # the numbers only
+    python benchmarks/way.py            # packages, files and functions
+    python benchmarks/way.py --counts   # only the numbers
 
-Functions are those of this package that are called at least once, functions within
-functions included, lambdas and comprehensions not.
+All functions of this package that are called at least once are listed, including nested functions
+but not lambdas and comprehensions.
 """
 
 import argparse
@@ -22,7 +22,7 @@ INNER = ("<lambda>", "<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>", "<mod
 def way():
     """Return (file, function) pairs in the order of their first call."""
     views = make_subspaces(60, 3, random_state=0).views
-    GRMSC().fit(views)  # what is imported only once does not count
+    GRMSC().fit(views)  # so that one-time imports do not count
     seen = {}
 
     def watch(frame, event, argument):
@@ -41,7 +41,7 @@ def way():
 
 
 def main():
-    """Print the way."""
+    """Print the path."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--counts", action="store_true", help="the numbers only")
     args = parser.parse_args()
@@ -53,7 +53,7 @@ def main():
             print(file)
             print("    " + "\n    ".join(name for one, name in found if one == file))
         print()
-    print(f"{len(found)} functions in {len(files)} files; rooms: {' -> '.join(rooms)}")
+    print(f"{len(found)} functions in {len(files)} files; packages: {' -> '.join(rooms)}")
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 A first clustering
 ==================
 
-Handwritten digits, seen in three ways: pixels, Fourier magnitudes and edge directions.
-GRMSC learns from all three how every digit is made of the others, and clusters that.
+Handwritten digits in three views: pixels, Fourier magnitudes and edge directions.
+GRMSC learns from all three how each digit can be represented by the others, and clusters that.
 """
 
 # %%
@@ -23,14 +23,14 @@ labels = model.fit_predict(data.views)
 print(f"{model.n_iter_} iterations")
 
 # %%
-# Here the true digits are known, so the clusters can be scored. They were not used above.
+# The true digits are known here, so the clusters can be scored. They were not used above.
 from polyspan.metrics import clustering_scores
 
 for name, score in clustering_scores(data.labels, labels).items():
     print(f"{name:12} {score:.3f}")
 
 # %%
-# One row per cluster; a frame marks a digit that is not the one its cluster mostly holds.
+# One row per cluster; a frame marks a digit that differs from the majority of its cluster.
 import matplotlib.pyplot as plt
 import numpy as np
 

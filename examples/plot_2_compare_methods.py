@@ -2,9 +2,9 @@
 Comparing methods
 =================
 
-All methods take the same views and have the same form, so that comparing them is a loop.
+All methods take the same views and have the same interface, so comparing them takes one loop.
 The data are planted: three subspaces in two views, with noise and some outliers.
-One data set and one seed say little; for a real comparison see `polyspan bench`.
+One data set and one seed prove little; for a real comparison see `polyspan bench`.
 """
 
 # %%
@@ -19,7 +19,7 @@ data = make_subspaces(
 )
 
 # %%
-# Every method with its defaults; those for a single view are left to `BestSingleView`.
+# Every method runs with its defaults; `BestSingleView` covers those for a single view.
 chosen = ["grmsc", "rmsc", "amgl", "gmc", "csmsc", "ltmsc", "bestsingleview"]
 chosen += ["concatspectral", "concatkmeans"]
 found = {}
@@ -33,8 +33,8 @@ for name in chosen:
     print(f"{METHODS[name].__name__:16} NMI {nmi:.3f}   {seconds:5.2f} s")
 
 # %%
-# The grey bars are the baselines, all features side by side. On these data the spectral one is hard
-# to beat, and k-means fails: samples of one subspace need not be near each other.
+# The grey bars are the baselines, which concatenate all features. On these data the spectral one is
+# hard to beat, and k-means fails: samples of one subspace need not be close to each other.
 import matplotlib.pyplot as plt
 
 order = sorted(found, key=found.get)

@@ -2,8 +2,7 @@
 Convergence and affinity
 ========================
 
-What a fit knows about itself: the residuals of every iteration, and the affinity that was
-clustered.
+What a fit records: the residuals of every iteration, and the affinity that was clustered.
 """
 
 # %%
@@ -16,8 +15,8 @@ sparse = GRMSC(n_clusters=10, affinity="sparse", random_state=0).fit(data.views)
 
 # %%
 # ``history_`` has one number per iteration for each residual: how far ``X`` is from ``X Z + E``,
-# and ``Z`` from its low-rank copy. The solver stops when both are below ``tol``; if it does not get
-# there within ``max_iter`` iterations, ``fit`` warns.
+# and ``Z`` from its low-rank copy. The solver stops when both are below ``tol``; if that does not
+# happen within ``max_iter`` iterations, ``fit`` warns.
 import matplotlib.pyplot as plt
 
 from polyspan.figures import plot_affinity, plot_convergence
@@ -28,8 +27,8 @@ plot_convergence(dense.history_, tol=dense.tol, ax=ax)
 plt.show()
 
 # %%
-# Samples sorted by cluster: blocks on the diagonal are samples described by their own cluster.
-# The dense affinity is the paper's. The sparse one keeps ten entries of every column, which drops
+# Samples sorted by cluster: blocks on the diagonal are samples represented by their own cluster.
+# The dense affinity is the paper's. The sparse one keeps ten entries of every column, which removes
 # the haze between the clusters.
 figure, axes = plt.subplots(1, 2, figsize=(9, 4.6), layout="constrained")
 for ax, model, name in zip(axes, (dense, sparse), ("dense", "sparse"), strict=True):
@@ -38,7 +37,7 @@ for ax, model, name in zip(axes, (dense, sparse), ("dense", "sparse"), strict=Tr
 plt.show()
 
 # %%
-# How much of the affinity lies inside the clusters:
+# The fraction of the affinity inside the clusters:
 for name, model in (("dense", dense), ("sparse", sparse)):
     W = model.affinity_matrix_
     W = W.toarray() if name == "sparse" else W

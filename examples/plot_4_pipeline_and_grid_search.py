@@ -2,8 +2,8 @@
 Pipelines and grid search
 =========================
 
-scikit-learn's tools want one matrix. With ``views``, which says what columns belong together, every
-method takes one.
+scikit-learn's tools expect one matrix. Every method accepts one, if ``views`` says which columns
+belong together.
 """
 
 # %%
@@ -31,8 +31,8 @@ print(f"NMI {clustering_scores(data.labels, pipeline.fit_predict(X))['nmi']:.3f}
 
 # %%
 # A grid search needs a score, and here the score needs the true classes: this is tuning with the
-# answers in sight, good for comparisons and for nothing else. Clustering has no held-out samples,
-# so the one split has all samples on both sides.
+# answers known, useful only for comparisons. Clustering has no held-out samples, so the one split
+# has all samples on both sides.
 from sklearn.model_selection import GridSearchCV
 
 

@@ -3,7 +3,7 @@ Sharing a grid
 ==============
 
 Settings on the same data have much in common: the reduced views, the graphs, a factorisation.
-Inside ``with sharing():`` it is computed once. The results are the same.
+Inside ``with sharing():`` these are computed only once. The results are the same.
 """
 
 # %%
@@ -25,8 +25,8 @@ def fit(lam1, lam2, affinity="dense"):
 
 
 # %%
-# Nine settings share their graphs and one factorisation. The sparse affinities are free but for
-# the clustering: the representation is that of the dense fit.
+# Nine settings share their graphs and one factorisation. The sparse affinities cost only the
+# clustering: the representation is that of the dense fit.
 with sharing() as store:
     dense = {pair: fit(*pair) for pair in product(lam1s, lam2s)}
     sparse = {pair: fit(*pair, "sparse") for pair in dense}
@@ -37,9 +37,9 @@ alone = fit(1.0, 10.0)
 print("same labels as alone:", np.array_equal(alone.labels_, dense[1.0, 10.0].labels_))
 
 # %%
-# How far the settings agree with each other, without any labels: a setting that few others agree
+# How well the settings agree with each other, without any labels: a setting that few others agree
 # with, such as lam1 = 100 and lam2 = 10 here, is probably an accident. Choosing without labels
-# starts from this idea.
+# is based on this idea.
 import matplotlib.pyplot as plt
 
 from polyspan.metrics import clustering_scores

@@ -3,11 +3,11 @@ A noisy view
 ============
 
 Two views of the same subspaces. One is clean; the other gets noisier from left to right.
-What happens to methods that look at both?
+What happens to methods that use both?
 """
 
 # %%
-# Each fit sees the first view as it is, and the second one with more and more noise.
+# Each fit uses the first view unchanged, and the second one with more and more noise.
 import numpy as np
 
 from polyspan import AMGL, GRMSC, LRR, ConcatKMeans, ConcatSpectral
@@ -35,7 +35,7 @@ for name, method in methods.items():
     print(f"{name:24}", "  ".join(f"{score:.2f}" for score in scores[name]))
 
 # %%
-# The dashed line does not see the second view at all: below it, the view did harm. GRMSC loses
+# The dashed line ignores the second view: below it, the view did harm. GRMSC loses
 # least here, but with twice as much noise as signal it, too, would do better without the view.
 import matplotlib.pyplot as plt
 

@@ -1,4 +1,4 @@
-"""What tests of many cases share."""
+"""Helpers for tests with many cases."""
 
 from contextlib import contextmanager
 
@@ -6,15 +6,15 @@ from hypothesis import settings
 
 
 def examples(count, **more):
-    """Settings of Hypothesis: this many examples, and tenfold in `make test-explore`."""
+    """Hypothesis settings with this many examples, ten times as many in `make test-explore`."""
     return settings(max_examples=count * settings.default.max_examples // 100, **more)
 
 
 @contextmanager
 def case(*words):
-    """Whatever fails inside carries these words; pytest shows them below the error."""
+    """Add these words to any failure inside the block; pytest shows them below the error."""
     try:
         yield
-    except BaseException as error:  # pytest.fail and pytest.raises are not Exceptions
+    except BaseException as error:  # failures of pytest.fail and pytest.raises are not Exceptions
         error.add_note("case: " + " ".join(map(str, words)))
         raise

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
-# The ordinary run draws the same examples every time, `make test-explore` new ones and more.
+# A normal run draws the same examples every time, `make test-explore` more and new ones.
 settings.register_profile("steady", derandomize=True, deadline=None, max_examples=100)
 settings.register_profile(
     "explore", derandomize=False, deadline=None, max_examples=1000, print_blob=True
@@ -17,7 +17,7 @@ SLOW_EXAMPLES = ["polyspan.selection.count.count_clusters"]
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Tests that ask for the published data are marked so, and slow examples in docstrings."""
+    """Mark tests that use the published data, and slow examples in docstrings."""
     for item in items:
         if item.name in SLOW_EXAMPLES:
             item.add_marker("slow")
@@ -27,14 +27,14 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session", autouse=True)
 def one_thread():
-    """Tests are small: threads of BLAS only wait for each other, up to 20 times as long."""
+    """Use one BLAS thread: on small tests more threads only wait, up to 20 times as long."""
     with threadpool_limits(1):
         yield
 
 
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
-    """Folder with the published data sets; tests that need it skip without it, except in CI."""
+    """Folder with the published data sets; without it tests are skipped, or fail in CI."""
     folder = os.environ.get("POLYSPAN_DATA")
     if folder and (Path(folder) / "SOURCES.csv").is_file():
         return Path(folder)

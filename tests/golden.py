@@ -1,11 +1,11 @@
 """Golden results: what every method, `ConsensusClusterer`, `count_clusters` and `predict` gave.
 
     python tests/golden.py           # compare with tests/golden.json, and say what differs
-    python tests/golden.py --write   # write it anew, after a wanted change of results
+    python tests/golden.py --write   # update it, after an intended change of results
 
-A case is a function without arguments that returns a fitted thing; of it are kept the labels, the
+A case is a function without arguments that returns something fitted; its record is the labels, the
 number of iterations, the score, and a few random projections of the affinity or the representation.
-On the versions and the processor that wrote the file labels must be equal and numbers the same to
+With the versions and processor that wrote the file, labels must be equal and numbers agree to
 1e-9 (float32: 1e-4); elsewhere the adjusted Rand index must reach .95 and numbers agree to 1e-5.
 Cases on published data need POLYSPAN_DATA. `tests/test_golden.py` runs them all.
 """
@@ -79,7 +79,7 @@ def data(name):
 
 
 def fitted(method, name, **params):
-    """Fit a method, with its defaults but for ``params``, to a data set."""
+    """Fit a method, with its defaults except for ``params``, to a data set."""
     views, _, c = data(name)
     views = views[:1] if method in SINGLE else views
     return METHODS[method](**({"n_clusters": c, "random_state": 0} | params)).fit(views)
@@ -260,7 +260,7 @@ def projections(A):
 
 
 def record(found, name):
-    """What is kept of a case: labels, numbers, iterations and score."""
+    """The record of a case: labels, numbers, iterations and score."""
     row = {}
     if isinstance(found, tuple):  # count_clusters
         count, evidence = found

@@ -1,8 +1,8 @@
-"""Plants wrong changes in a copy of the library, one at a time, and tells whether a test notices.
+"""Apply deliberate errors to a copy of the library, one at a time, and see if a test notices.
 
 ``python tests/mutants.py`` runs all of `mutants_list.MUTANTS`, each with the test files it names,
-in copies below a temporary folder; the working tree is never touched. A mutant that no test
-notices «survives»: a test is missing. Like the tests, some mutants need POLYSPAN_DATA.
+in copies in a temporary folder; the working tree is never touched. A mutant that no test
+notices "survives": a test is missing. Like the tests, some mutants need POLYSPAN_DATA.
 """
 
 import argparse
@@ -35,7 +35,7 @@ class NotApplicable(Exception):
 def definitions(src):
     """All functions and classes below a folder: (module, qualified name, path, spans of lines).
 
-    The docstring is in none of the spans: a change there would change nothing.
+    The spans exclude the docstring, where a change would have no effect.
     """
     found = []
     for path in sorted(src.rglob("*.py")):
@@ -54,7 +54,7 @@ def definitions(src):
 
 
 def code_lines(node):
-    """Spans of lines of a definition, first and last (not included), without its docstring."""
+    """Line spans of a definition, first and last (exclusive), without its docstring."""
     first, last = node.lineno - 1, node.end_lineno
     if ast.get_docstring(node) is None:
         return [(first, last)]
@@ -64,7 +64,7 @@ def code_lines(node):
 
 def apply(mutant, src):
     """Return the path of the module that a mutant changes, and its changed text."""
-    module, _, name = mutant.where.rpartition(":")  # a folder may stand before the module
+    module, _, name = mutant.where.rpartition(":")  # the module may have a folder before it
     places = [row for row in definitions(src) if row[1] == name]
     if module:
         places = [row for row in places if f"/{row[0]}".endswith(f"/{module}")]
@@ -93,7 +93,7 @@ def apply(mutant, src):
 def files_of(mutant, tests):
     """Paths of the test files of a mutant, wherever they are below the folder."""
     found = []
-    for stem in mutant.tests:  # a folder may stand before it
+    for stem in mutant.tests:  # it may have a folder before it
         paths = sorted(tests.rglob(f"{stem}.py"))
         if len(paths) != 1:
             raise NotApplicable(f"mutant {mutant.id}: {len(paths)} test files are called {stem}")
@@ -102,7 +102,7 @@ def files_of(mutant, tests):
 
 
 def make_copy(folder):
-    """Copy what is changed and what is run; all else that the tests read is linked."""
+    """Copy the source and the tests; link everything else that the tests read."""
     folder.mkdir()
     for path in ROOT.iterdir():
         if path.name in ("src", "tests"):
@@ -114,10 +114,10 @@ def make_copy(folder):
 
 
 def run_tests(folder, arguments, limit=LIMIT):
-    """Run pytest in a copy; return its exit status, None out of time, and the tests that failed."""
+    """Run pytest in a copy; return its exit status (None if it timed out) and the failed tests."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
     changed = {"PYTHONPATH": str(folder / "src"), "OPENBLAS_NUM_THREADS": "1"}
-    # A compiled module is recognised by its time in seconds: two mutants may share one.
+    # Compiled modules are matched by their time in seconds, which two mutants may share.
     env = os.environ | changed | {"PYTHONDONTWRITEBYTECODE": "1"}
     with tempfile.TemporaryFile("w+") as out:
         process = subprocess.Popen(
@@ -126,7 +126,7 @@ def run_tests(folder, arguments, limit=LIMIT):
         try:
             status = process.wait(limit)
         except BaseException as error:
-            os.killpg(process.pid, signal.SIGKILL)  # what the tests had started, too
+            os.killpg(process.pid, signal.SIGKILL)  # also kills what the tests started
             process.wait()
             if not isinstance(error, subprocess.TimeoutExpired):
                 raise
@@ -160,7 +160,7 @@ def run_mutant(mutant, copies):
 
 
 def run_all(mutants, jobs):
-    """Yield every mutant with its outcome, as they end; at last None and what fails without."""
+    """Yield every mutant with its outcome as it finishes; last None and what fails without one."""
     with tempfile.TemporaryDirectory(prefix="mutants-") as top:
         copies = queue.SimpleQueue()
         for number in range(jobs):
@@ -175,16 +175,16 @@ def run_all(mutants, jobs):
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
-        # A test that fails without the mutant as well has noticed nothing.
+        # A test that also fails without the mutant has noticed nothing.
         names = sorted(name for name in noticed if "::" in name)
         status, failed = run_tests(copies.get(), names, 4 * LIMIT) if names else (0, [])
         yield None, status, failed, 0.0
 
 
 def store(path, results):
-    """Write the outcomes; what else a row of an earlier file says, such as "before", is kept.
+    """Write the outcomes; other fields of rows in an earlier file, such as "before", are kept.
 
-    "before" is the outcome on the code before modules had rooms, "-" where there was none.
+    "before" is the outcome on the code before it was split into packages, "-" if there was none.
     """
     path = Path(path)
     rows = json.loads(path.read_text("utf-8")) if path.exists() else {}

@@ -1,18 +1,18 @@
-"""The wrong changes that mutants.py plants: mistakes that somebody could make."""
+"""The deliberate errors that mutants.py applies: mistakes that somebody could make."""
 
 from typing import NamedTuple
 
 
 class Mutant(NamedTuple):
-    """One wrong change, and the tests that should notice it."""
+    """One deliberate error, and the tests that should notice it."""
 
     id: str
-    where: str  # qualified name of the function or class, "module:" before it where not unique
-    old: str  # text that is once in the function, not in its docstring
+    where: str  # qualified name of the function or class, after "module:" if not unique
+    old: str  # text that occurs once in the function, outside its docstring
     new: str
-    tests: tuple[str, ...]  # stems of test files, "folder/" before them where not unique
-    select: str = ""  # pytest -k, for files that take long
-    survives: bool = False  # known, and not to be helped
+    tests: tuple[str, ...]  # stems of test files, after "folder/" if not unique
+    select: str = ""  # pytest -k, for slow files
+    survives: bool = False  # known to survive, and cannot be avoided
 
 
 def M(id, where, old, new, *tests, select="", survives=False):

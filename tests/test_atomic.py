@@ -85,7 +85,7 @@ def test_a_file_that_was_not_written_is_an_error(folder, lost):
 
 
 def test_one_file_is_never_away(folder, monkeypatch):
-    """It is replaced in one step: whoever looks sees the old file or the new one."""
+    """It is replaced in one step: a reader sees either the old file or the new one."""
     Path("a.csv").write_text("old")
     moves = []
     really = os.replace

@@ -1,4 +1,4 @@
-"""What every method owes its user, whatever the paper: one test for all of METHODS."""
+"""What users can expect of every method: each test runs for all of METHODS."""
 
 import inspect
 import pickle
@@ -527,7 +527,7 @@ def test_what_cannot_be_clustered_is_refused_before_any_work(name):
             "cuts of nothing",
             {"views": [slice(0, 6), slice(14, 20)]},
             whole,
-            r"^views\[1\]=.* selects no column of X",
+            r"^views\[1\]=.* selects no columns of X",
         ),
         ("no cuts", {"views": 3}, whole, "^views must be a list with one slice"),
     ]

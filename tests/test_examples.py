@@ -41,7 +41,7 @@ def test_example_runs(path, tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_example_has_a_title(path):
-    """The gallery shows it, underlined as reStructuredText wants it."""
+    """The gallery shows it, underlined as reStructuredText requires."""
     title, line, *rest = ast.get_docstring(ast.parse(path.read_text("utf-8"))).split("\n")
     assert line == "=" * len(title)
     assert any(rest)

@@ -129,7 +129,7 @@ def test_save_whole_or_not_at_all(tmp_path, monkeypatch):
 
 def test_check_figure_path(tmp_path):
     assert check_figure_path(str(tmp_path / "a.png")) == tmp_path / "a.png"
-    with pytest.raises(FileNotFoundError, match=r"there is no folder .*nowhere: make it first"):
+    with pytest.raises(FileNotFoundError, match=r"there is no folder .*nowhere: create it first"):
         check_figure_path(tmp_path / "nowhere" / "a.png")
 
 

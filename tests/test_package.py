@@ -15,7 +15,7 @@ HEAVY = {"numpy", "scipy", "sklearn", "pandas", "rich", "matplotlib", "joblib", 
 
 
 def fresh(code):
-    """Run code in a new interpreter; what it prints, a line each."""
+    """Run code in a new interpreter; return the lines that it prints."""
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True
     )

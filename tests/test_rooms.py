@@ -1,4 +1,4 @@
-"""The house stays in order: what import-linter and ruff do not see."""
+"""Rules for the layout of the source that import-linter and ruff do not check."""
 
 import ast
 from pathlib import Path

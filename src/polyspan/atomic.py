@@ -1,4 +1,4 @@
-"""Writing files whole or not at all: one of them, or several together."""
+"""Write files completely or not at all: one file, or several together."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -8,9 +8,9 @@ from pathlib import Path
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a name to write to; when the block ends well the file takes the place of ``path``.
+    """Yield a temporary path to write to; if the block succeeds, the file replaces ``path``.
 
-    Nobody sees a part of it, and a failure leaves nothing behind.
+    No partial file is ever visible, and a failure leaves nothing behind.
 
     Examples
     --------
@@ -28,10 +28,10 @@ def replacing(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def replacing_all(paths: Iterable[Path]) -> Iterator[dict[Path, Path]]:
-    """Give a name to write to for every path; when the block ends well all files take their places.
+    """Yield a temporary path for every path; if the block succeeds, all files are moved into place.
 
-    A failure, in the block or while the files are moved, leaves everything as it was. The names
-    have the endings of the paths.
+    A failure, in the block or while the files are moved, leaves everything as it was. The temporary
+    paths keep the file extensions.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def replacing_all(paths: Iterable[Path]) -> Iterator[dict[Path, Path]]:
     ['a.txt', 'b.txt']
     """
     mark = f".{os.getpid()}-"
-    # Beside their places: a move is one step.
+    # In the same folders, so that a move is atomic.
     parts = {path: path.with_name(f"{mark}{path.name}") for path in paths}
     kept = {path: path.with_name(f"{mark}old-{path.name}") for path in parts}
     try:
@@ -57,9 +57,9 @@ def replacing_all(paths: Iterable[Path]) -> Iterator[dict[Path, Path]]:
 
 
 def _move(parts: dict[Path, Path], kept: dict[Path, Path]) -> None:
-    """Move all parts to their places, or put back what was there."""
+    """Move all parts into place, or put back what was there."""
     for part in parts.values():
-        part.stat()  # one that was not written is an error before anything is moved
+        part.stat()  # fails before anything is moved if one was not written
     *first, last = parts
     old = {path for path in first if path.exists()}
     begun: list[Path] = []
@@ -69,9 +69,9 @@ def _move(parts: dict[Path, Path], kept: dict[Path, Path]) -> None:
             if path in old:
                 os.replace(path, kept[path])
             os.replace(parts[path], path)
-        os.replace(parts[last], last)  # one step, after which all is done: nothing to keep
+        os.replace(parts[last], last)  # the last step is atomic: no backup needed
     except BaseException:
-        if parts[last].exists():  # else all was done, and the interruption came after
+        if parts[last].exists():  # otherwise all was done before the interruption
             _put_back(begun, old, kept)
         raise
 

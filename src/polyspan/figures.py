@@ -1,7 +1,7 @@
-"""Figures of what a fit has found; they need matplotlib (``pip install "polyspan[plot]"``).
+"""Figures of fit results; they need matplotlib (``pip install "polyspan[plot]"``).
 
-Everything is drawn on `matplotlib.figure.Figure` objects: no window opens and no global state of
-pyplot is touched, so that drawing works on servers and beside a user's own figures.
+Everything is drawn on `matplotlib.figure.Figure` objects: no window opens and pyplot's global state
+is not touched, so drawing works on servers and alongside a user's own figures.
 """
 
 import os
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 FORMATS = (".png", ".svg", ".pdf")
 INK, FAINT, EDGE = "#1b2a41", "#8a94a3", "#c8cfd8"
-LINES = ("#1f6fb4", "#d9731a", "#3a8f5c", "#8a5fb0")  # told apart by colour-blind readers too
+LINES = ("#1f6fb4", "#d9731a", "#3a8f5c", "#8a5fb0")  # colour-blind safe
 RESIDUALS = {"data": "data: $X - XZ - E$", "split": "split: $Z$ - its low-rank copy"}
 
 
 def new_figure(width: float = 4.6, height: float = 4.6) -> "Figure":
-    """An empty figure, in inches; one sentence says what to install when matplotlib is missing.
+    """Create an empty figure, in inches; without matplotlib, the error says what to install.
 
     Examples
     --------
@@ -41,10 +41,10 @@ def new_figure(width: float = 4.6, height: float = 4.6) -> "Figure":
 def plot_affinity(affinity: Any, labels: Any, ax: "Axes | None" = None) -> "Axes":
     """Draw an affinity matrix with its samples sorted by cluster.
 
-    Samples of one cluster stand together, so a good clustering shows dark blocks on the diagonal
+    Samples of one cluster are adjacent, so a good clustering shows dark blocks on the diagonal
     and little elsewhere. Shades follow the square root of the entries, up to the 99th percentile
-    of those that are not zero, because a few large entries would hide the rest. The diagonal, what
-    a sample has in common with itself, is left out.
+    of the non-zero ones, because a few large entries would hide the rest. The diagonal, each
+    sample's affinity to itself, is left out.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def plot_affinity(affinity: Any, labels: Any, ax: "Axes | None" = None) -> "Axes
     labels : (n,) array-like
         Cluster of every sample, for instance ``model.labels_``.
     ax : matplotlib Axes, optional
-        Where to draw; None makes a new figure, which is ``ax.figure``.
+        Where to draw; None creates a new figure, which is ``ax.figure``.
 
     Returns
     -------
@@ -104,9 +104,9 @@ def plot_convergence(
     history : mapping of str to list of float
         ``model.history_``: one list per residual, one number per iteration.
     tol : float, optional
-        Draws a line at the tolerance below which the solver stops.
+        Draw a line at the tolerance below which the solver stops.
     ax : matplotlib Axes, optional
-        Where to draw; None makes a new figure, which is ``ax.figure``.
+        Where to draw; None creates a new figure, which is ``ax.figure``.
 
     Returns
     -------
@@ -152,8 +152,8 @@ def plot_image_clusters(
 ) -> "Axes":
     """Draw some images of every cluster, one row per cluster.
 
-    The images shown are spread evenly over the cluster, in the order of the data: nobody chose
-    them.
+    The images shown are evenly spaced over the cluster, in the order of the data; they are not
+    hand-picked.
 
     Parameters
     ----------
@@ -164,9 +164,9 @@ def plot_image_clusters(
     wrong : (n,) array-like of bool, optional
         Images to frame.
     n_shown : int, default=12
-        Most images in a row.
+        Maximum number of images in a row.
     ax : matplotlib Axes, optional
-        Where to draw; None makes a new figure, which is ``ax.figure``.
+        Where to draw; None creates a new figure, which is ``ax.figure``.
 
     Returns
     -------
@@ -213,7 +213,7 @@ def plot_image_clusters(
 
 
 def save_figure(figure: "Figure", path: str | Path, dpi: int = 120) -> Path:
-    """Write a figure as .png, .svg or .pdf, whole or not at all.
+    """Write a figure as .png, .svg or .pdf, completely or not at all.
 
     Examples
     --------
@@ -229,26 +229,24 @@ def save_figure(figure: "Figure", path: str | Path, dpi: int = 120) -> Path:
 
 
 def check_figure_path(path: str | Path) -> Path:
-    """The path, if a figure can be written there; asked before the work that it would show.
+    """Return the path if a figure can be written there; to be called before the work it shows.
 
     Examples
     --------
     >>> check_figure_path("figure.bmp")
     Traceback (most recent call last):
     ...
-    ValueError: figure.bmp: a figure is written as .png, .svg or .pdf, its ending says which
+    ValueError: figure.bmp: the file name of a figure must end in .png, .svg or .pdf
     """
     path = Path(path)
     if path.suffix.lower() not in FORMATS:
-        raise ValueError(
-            f"{path}: a figure is written as .png, .svg or .pdf, its ending says which"
-        )
+        raise ValueError(f"{path}: the file name of a figure must end in .png, .svg or .pdf")
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder: name a file in it")
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {path.parent}: make it first")
+        raise FileNotFoundError(f"there is no folder {path.parent}: create it first")
     if not os.access(path.parent, os.W_OK):
-        raise PermissionError(f"the folder {path.parent} cannot be written to")
+        raise PermissionError(f"the folder {path.parent} is not writable: name another one")
     return path
 
 

@@ -1,4 +1,4 @@
-"""Scores of a clustering against known classes: the paper's six, and recall, purity and ARI."""
+"""Scores of a clustering against known classes: the paper's six, plus recall, purity and ARI."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ def clustering_scores(labels_true: Any, labels_pred: Any) -> dict[str, float]:
     Parameters
     ----------
     labels_true, labels_pred : (n,) array-like
-        Classes and clusters; only which samples are together matters, not how they are called.
+        Classes and clusters; only which samples are together matters, not the names.
 
     Returns
     -------
@@ -24,14 +24,15 @@ def clustering_scores(labels_true: Any, labels_pred: Any) -> dict[str, float]:
         ``nmi`` normalised mutual information, 2 I / (H(classes) + H(clusters));
         ``acc`` accuracy under the best one-to-one matching of clusters to classes;
         ``precision``, ``recall`` and ``f_score`` over pairs of samples that are together;
-        ``rand_index`` pairs on which both agree; ``avg_entropy`` H(classes | clusters) in bits,
-        **lower is better**; ``purity`` share of samples in the majority class of their cluster;
-        ``ari`` adjusted Rand index. All are 1 for a perfect clustering, ``avg_entropy`` 0.
+        ``rand_index`` share of pairs on which both agree; ``avg_entropy`` H(classes | clusters) in
+        bits, **lower is better**; ``purity`` share of samples in the majority class of their
+        cluster; ``ari`` adjusted Rand index. A perfect clustering scores 1, except for
+        ``avg_entropy``, where it scores 0.
 
     Notes
     -----
-    Precision is 1 when no two samples are together in the clustering (nothing claimed is wrong),
-    recall likewise when no two are together in the classes.
+    Precision is 1 if no two samples are together in the clustering (no claimed pair is wrong), and
+    recall is 1 if no two are together in the classes.
 
     Examples
     --------
@@ -50,8 +51,8 @@ def clustering_scores(labels_true: Any, labels_pred: Any) -> dict[str, float]:
         C = contingency_matrix(true, pred).astype(np.int64)  # classes x clusters
     except TypeError as error:
         raise ValueError(
-            "labels_true and labels_pred must each be of one kind, numbers or text: the names of "
-            f"some classes cannot be compared ({error})."
+            "labels_true and labels_pred must each be all numbers or all text: some class names "
+            f"cannot be compared ({error})."
         ) from error
     n = int(C.sum())
 

@@ -12,7 +12,7 @@ VIEWS = make_subspaces(30, 3, random_state=0).views
 
 
 class Learning(MultiViewClusterer):
-    """Learns one attribute or another, as it is told."""
+    """Learns one attribute or another, depending on ``other``."""
 
     other: bool = param(flag, default=False)
 

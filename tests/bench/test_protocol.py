@@ -168,7 +168,7 @@ def test_data_are_what_the_entry_says():
         ),
         (
             HEAD + DATA + method(estimator="bestsingleview", params="{ oracle = true }"),
-            "oracle=true looks at the labels",
+            "oracle=true uses the labels",
         ),
         (
             HEAD + DATA + method(estimator="bestsingleview", params='{ estimator = "llr" }'),

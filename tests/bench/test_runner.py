@@ -128,12 +128,12 @@ def test_only_the_fit_is_timed(recorder, monkeypatch):
 
 def test_threads_and_labels(recorder):
     run_job(job(), 1)
-    assert recorder.y_ is None  # nobody sees the labels ...
+    assert recorder.y_ is None  # no method sees the labels ...
     assert set(recorder.threads_) == {1}
     run_job(job(), 2)
     assert max(recorder.threads_) == 2  # some library may be built for one thread only
     run_job(job(params={"oracle": True}), 1)
-    assert len(recorder.y_) == 30  # ... but who says so
+    assert len(recorder.y_) == 30  # ... except those with oracle=True
     assert recorder.random_state == 0
     assert recorder.n_clusters == 3
     run_job(job(seed=7), 1)
@@ -277,7 +277,7 @@ def test_a_killed_run_resumes_and_ends_like_an_undisturbed_one(protocol_file, tm
     pids = [int(pid) for pid in children.read_text().split()] if children.exists() else []
     process.kill()  # -9
     process.communicate(timeout=30)
-    assert all(map(gone, pids))  # no worker goes on in the dark
+    assert all(map(gone, pids))  # no worker is left running
     rows = read_rows(store)
     assert 2 <= len(rows) < 15
     content = store.read_bytes()
@@ -312,7 +312,7 @@ def test_ctrl_c_leaves_a_valid_store(protocol_file, tmp_path):
     assert process.returncode == 130
     assert out == ""
     assert err == (
-        f"polyspan: interrupted; what is done is in {store}, and the same command goes on from "
+        f"polyspan: interrupted; finished jobs are in {store}, and the same command continues from "
         "there\n"
     )
     lines = store.read_text().splitlines()
@@ -358,7 +358,7 @@ def test_two_methods_with_the_same_setting_each_have_their_rows(tmp_path, protoc
 
 def test_errors_before_any_work(tmp_path, protocol_file, monkeypatch):
     protocol = read_protocol(protocol_file)
-    with pytest.raises(FileNotFoundError, match=r"there is no folder .*none: make it first"):
+    with pytest.raises(FileNotFoundError, match=r"there is no folder .*none: create it first"):
         run_protocol(protocol, tmp_path / "none" / "store.jsonl")
     with pytest.raises(ValueError, match="jobs must be 1 or more; got 0"):
         run_protocol(protocol, tmp_path / "store.jsonl", jobs=0)

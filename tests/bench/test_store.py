@@ -33,7 +33,7 @@ def test_every_row_is_one_write_forced_to_disk(store, monkeypatch):
 
 def test_a_row_written_in_part_is_an_error(store, monkeypatch):
     monkeypatch.setattr(os, "write", lambda f, b: len(b) - 1)
-    with pytest.raises(OSError, match="could only be written in part"):
+    with pytest.raises(OSError, match="was only partly written"):
         append_row(store, {"a": 1})
 
 
@@ -54,7 +54,7 @@ def test_every_cut_of_the_last_line(store):
 @pytest.mark.parametrize(("text", "line"), [("a,b\n1,2\n", 1), ('{"a": 1}\n[3]\n', 2)])
 def test_another_file_is_not_a_store(tmp_path, text, line):
     (tmp_path / "other").write_text(text)
-    with pytest.raises(ValueError, match=f"other is not a store: line {line} is no row"):
+    with pytest.raises(ValueError, match=f"other is not a store: line {line} is not a row"):
         read_rows(tmp_path / "other")
 
 

@@ -156,7 +156,7 @@ def test_the_paper_beside_ours():
         row(source={"name": "ngs", "n_samples": 50}, dataset="part"),
         row("AMGL", status="failed", reason="x"),
     ]
-    lines = {line[1]: line for line in cells(report(rows), "Beside the paper")}
+    lines = {line[1]: line for line in cells(report(rows), "Comparison with the paper")}
     assert set(lines) == {"GRMSC", "RMSC (raw)", "AMGL"}
     assert lines["GRMSC"][:5] == ["NGs", "GRMSC", "tuned", "GRMSC", "0.9547(0.0000) -0.0100"]
     assert lines["GRMSC"][7] == "0.1052(0.0000) +0.1000"
@@ -166,7 +166,7 @@ def test_the_paper_beside_ours():
     assert float(flat["GRMSC"]["nmi_difference"]) == pytest.approx(-0.01)
     assert float(flat["GRMSC"]["nmi_paper"]) == 0.9547
     assert flat["mine"]["nmi_paper"] == flat["mine"]["nmi_difference"] == ""
-    assert "Beside the paper" not in report([row("mine")])
+    assert "Comparison with the paper" not in report([row("mine")])
 
 
 def test_the_figures_of_the_paper():

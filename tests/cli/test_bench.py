@@ -40,9 +40,9 @@ def folder(tmp_path, monkeypatch):
 def test_run_and_report(folder, capsys):
     few = ["bench", "run", "tiny.toml", "--method", "k-means", "--dataset", "digits", "--jobs", "1"]
     assert main(few) == 0
-    assert capsys.readouterr() == ("tiny: 2 jobs, 2 well; rows in tiny.jsonl\n", "")
+    assert capsys.readouterr() == ("tiny: 2 jobs, 2 ok; rows in tiny.jsonl\n", "")
     assert main(["bench", "run", "tiny.toml", "--jobs", "1"]) == 1  # the rest, LRR fails
-    assert capsys.readouterr() == ("tiny: 8 jobs, 4 well, 4 failed; rows in tiny.jsonl\n", "")
+    assert capsys.readouterr() == ("tiny: 8 jobs, 4 ok, 4 failed; rows in tiny.jsonl\n", "")
     assert len(read_rows("tiny.jsonl")) == 8
 
     assert main(["bench", "report", "tiny.jsonl"]) == 0
@@ -76,13 +76,13 @@ def test_run_and_report(folder, capsys):
         (
             ["run", "tiny.toml", "--store", "none/s.jsonl"],
             1,
-            "polyspan: there is no folder none: make it first\n",
+            "polyspan: there is no folder none: create it first\n",
         ),
         (["report", "none.jsonl"], 1, "polyspan: there is no store none.jsonl\n"),
         (
             ["report", "tiny.toml"],
             1,
-            "polyspan: tiny.toml is not a store: line 2 is no row\n",
+            "polyspan: tiny.toml is not a store: line 2 is not a row\n",
         ),
     ],
 )

@@ -13,7 +13,7 @@ from polyspan.datasets.registry import find_entry, list_datasets
 
 @pytest.fixture
 def empty(tmp_path, monkeypatch):
-    """Nothing here but what is built in; the folder of the cache."""
+    """No data sets except those built in; returns the cache folder."""
     monkeypatch.delenv("POLYSPAN_DATA", raising=False)
     monkeypatch.setenv("POLYSPAN_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "120")
@@ -89,9 +89,9 @@ def test_fetch_then_check(mirror, empty, capsys):
     assert err == ""
     assert main(["data", "check"]) == 0
     assert capsys.readouterr().out == (
-        "digits  well: built in, 1797 samples, 3 views, 10 classes\n"
-        "movies617  well: cache, 617 samples, 2 views, 17 classes\n"
-        "ngs  well: cache, 500 samples, 3 views, 5 classes\n"
+        "digits  ok: built in, 1797 samples, 3 views, 10 classes\n"
+        "movies617  ok: cache, 617 samples, 2 views, 17 classes\n"
+        "ngs  ok: cache, 500 samples, 3 views, 5 classes\n"
     )
 
 
@@ -135,7 +135,7 @@ def test_wrong_names(mirror, empty, capsys, action):
 def test_fetch_wants_names_or_all(empty, capsys, arguments):
     with pytest.raises(SystemExit, match="2"):
         main(["data", "fetch", *arguments])
-    assert "name the data sets, or say --all" in capsys.readouterr().err
+    assert "name the data sets, or use --all" in capsys.readouterr().err
 
 
 def test_check_finds_wrong_bytes(empty, capsys, data_dir):
@@ -188,4 +188,4 @@ def test_python_m_polyspan():
         text=True,
         check=False,
     )
-    assert (answer.returncode, answer.stdout.split()[:2]) == (0, ["digits", "well:"])
+    assert (answer.returncode, answer.stdout.split()[:2]) == (0, ["digits", "ok:"])

@@ -129,7 +129,7 @@ def test_demo_replaces_its_own_file_but_no_other(folder, capsys):
     assert main([*SMALL, "--out", "mine.png"]) == 1
     assert capsys.readouterr() == (
         "",
-        "polyspan: mine.png exists: say --force to replace it, or name another file\n",
+        "polyspan: mine.png exists: use --force to replace it, or name another file\n",
     )
     assert Path("mine.png").read_bytes() == b"old"
     assert main([*SMALL, "--out", "mine.png", "--force"]) == 0
@@ -139,9 +139,9 @@ def test_demo_replaces_its_own_file_but_no_other(folder, capsys):
 @pytest.mark.parametrize(
     ("out", "words"),
     [
-        ("missing/figure.png", "there is no folder missing: make it first"),
-        ("figure.bmp", "figure.bmp: a figure is written as .png, .svg or .pdf"),
-        ("figure", "figure: a figure is written as .png, .svg or .pdf"),
+        ("missing/figure.png", "there is no folder missing: create it first"),
+        ("figure.bmp", "figure.bmp: the file name of a figure must end in .png, .svg or .pdf"),
+        ("figure", "figure: the file name of a figure must end in .png, .svg or .pdf"),
         ("folder.png", "folder.png is a folder: name a file in it"),
     ],
 )
@@ -159,7 +159,7 @@ def test_demo_refuses_before_any_work(folder, no_work, capsys, out, words):
 def test_demo_refuses_a_folder_without_permission(folder, no_work, capsys):
     Path("locked").mkdir(mode=0o500)
     assert main([*SMALL, "--out", "locked/figure.png"]) == 1
-    assert "the folder locked cannot be written to" in capsys.readouterr().err
+    assert "the folder locked is not writable" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

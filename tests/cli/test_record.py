@@ -101,7 +101,7 @@ def test_repeat_does_not_overwrite(capsys):
     before = Path("labels.csv").read_bytes()
     capsys.readouterr()
     assert main(["fit", "--repeat", "labels.json", "--out", "labels.csv"]) == 2
-    assert "labels.csv exists: say --force to replace it" in capsys.readouterr().err
+    assert "labels.csv exists: use --force to replace it" in capsys.readouterr().err
     assert main(["fit", "--repeat", "labels.json", "--force"]) == 0
     assert Path("labels.csv").read_bytes() == before
 

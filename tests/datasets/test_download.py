@@ -109,7 +109,7 @@ def test_a_damaged_file_in_the_cache_is_replaced(server, cache):
     ("behaviour", "message", "requests"),
     [
         ("wrong", "is not the published file: its sha256 is not the published one", 1),
-        ("cut", "the connection failed or was cut", 3),
+        ("cut", "the connection failed or was lost", 3),
         (404, "the server answered 404", 1),
         (503, "the server answered 503", 3),
     ],
@@ -148,7 +148,7 @@ def test_no_server_at_all(server, cache):
 def test_failed_forced_download_keeps_the_old_file(server, cache):
     fetch_dataset("ngs", base_url=server.url)
     server.behaviours = ["cut"]
-    with pytest.raises(OSError, match="was cut"):
+    with pytest.raises(OSError, match="was lost"):
         fetch_dataset("ngs", base_url=server.url, force=True)
     assert (cache / "ngs.mat").read_bytes() == server.content
     assert contents(cache) == ["ngs.mat"]

@@ -90,7 +90,7 @@ def test_without_labels_the_common_side_counts(tmp_path):
         data = load_file(tmp_path / f"{name}.mat")
         assert_views(data, A, B)
         assert data.labels.size == data.n_clusters == 0
-    with pytest.raises(ValueError, match=r"mixed\.mat: the views share no number of samples"):
+    with pytest.raises(ValueError, match=r"mixed\.mat: the views differ in their number of"):
         load_file(tmp_path / "mixed.mat")
 
 
@@ -305,7 +305,7 @@ def test_table_columns_can_be_chosen(table):
 def test_table_with_words_says_which_columns(table):
     with pytest.raises(
         ValueError,
-        match=r"pets\.\w+: not numbers in column 'kind'; if one is the labels, say labels='kind'",
+        match=r"pets\.\w+: not numbers in column 'kind'; if one holds .* pass labels='kind'",
     ):
         load_file(table)
     with pytest.raises(ValueError, match=r"has no column 'species'; it has 'a', 'b', 'kind'"):
@@ -340,7 +340,7 @@ def test_csv_of_numbers_needs_no_pandas(tmp_path, monkeypatch, text, expected):
     [
         ("", "is empty"),
         ("a,b\n", "holds no samples"),
-        ("1,2\n3\n", "row 2 has 1 fields, the first has 2"),
+        ("1,2\n3\n", "row 2 has 1 fields, but the first has 2"),
         ("a,a\n1,2\n", "several columns are called 'a'"),
     ],
 )
@@ -362,7 +362,7 @@ def test_damaged_parquet(tmp_path):
 
 
 def test_other_endings_and_absent_files(tmp_path):
-    with pytest.raises(ValueError, match=r"a\.xlsx is none of \.mat, \.npz, \.csv, \.parquet"):
+    with pytest.raises(ValueError, match=r"a\.xlsx is not a supported file: .* \.mat, \.npz"):
         load_file(tmp_path / "a.xlsx")
     with pytest.raises(FileNotFoundError, match=r"there is no file .*a\.mat"):
         load_file(tmp_path / "a.mat")

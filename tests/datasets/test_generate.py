@@ -92,7 +92,7 @@ def test_seed_decides():
         ({"n_views": 3, "n_features": [9, 4]}, "n_features has 2 numbers for n_views=3"),
         ({"noise": -0.1}, "noise must be 0 or more, got -0.1"),
         ({"noise": float("nan")}, "noise must be 0 or more, got nan"),
-        ({"outliers": 1.5}, "outliers is a fraction from 0 to 1, got 1.5"),
+        ({"outliers": 1.5}, "outliers must be a fraction from 0 to 1, got 1.5"),
     ],
 )
 def test_impossible_arguments(arguments, message):

@@ -72,10 +72,10 @@ def test_pandas_row_numbers_are_no_ids():
     data = load_views(["a.csv", "b.csv"])
     assert_matched(data, "order")
     assert data.ids is None
-    frame(B, ids=None).iloc[:5].to_csv("b.csv")  # counting is no matching
+    frame(B, ids=None).iloc[:5].to_csv("b.csv")  # row numbers in order are not ids
     with pytest.raises(ValueError, match=r"matched by order, .* a has 6, b has 5"):
         load_views(["a.csv", "b.csv"])
-    frame(B, ids=None).iloc[ORDER].to_csv("b.csv")  # but these numbers were carried along
+    frame(B, ids=None).iloc[ORDER].to_csv("b.csv")  # but these numbers moved with the rows
     assert_matched(load_views(["a.csv", "b.csv"]))
     frame(B, ids=None).to_csv("b.csv", index=False)
     assert_matched(load_views(["a.csv", "b.csv"]), "order")
@@ -118,12 +118,12 @@ def test_shuffled_row_numbers_are_not_matched_to_ids(ending):
     assert data.ids == list(map(str, numbers))
     save(other.drop(columns="patient_id"), f"b.{ending}")
     match = (
-        rf"^b\.{ending} has no ids but row numbers in another order \(3, 0, 5, \.\.\.\), which "
-        r"cannot be matched to the ids of a\.csv \('patient_id'\): write the ids into a column of"
+        rf"^b\.{ending} has no ids, only row numbers that are not in order \(3, 0, 5, \.\.\.\), "
+        r"which cannot be matched to the ids of a\.csv \('patient_id'\): add an id column to"
     )
     with pytest.raises(ValueError, match=match):
         load_views(["a.csv", f"b.{ending}"])
-    if ending == "csv":  # they are the ids if someone says so
+    if ending == "csv":  # they are the ids if the user says so
         data = load_views(["a.csv", "b.csv"], id=["patient_id", ""])
         np.testing.assert_allclose(data.views[1], B[numbers], rtol=0, atol=1e-12)
 
@@ -166,7 +166,7 @@ def test_row_numbers_match_where_not_all_files_have_ids():
     assert data.ids == ["0", "2", "5"]
     np.testing.assert_allclose(data.views[1], B[[0, 2, 5]], rtol=0, atol=1e-12)
     assert data.notes == [
-        "a.csv: column 'patient_id' is used as a feature; if it is the id, say --id patient_id, "
+        "a.csv: column 'patient_id' is used as a feature; if it is the id, use --id patient_id, "
         "otherwise leave it out: --drop patient_id"
     ]
 
@@ -186,7 +186,7 @@ def test_words_in_another_column_may_be_the_id():
     last(B, IDS, "who").iloc[ORDER].to_csv("b.csv", index=False)
     match = (
         r"^a\.csv: column 'who' holds text .*: leave it out with --drop who, or encode it as "
-        r"numbers; if 'who' is the id, say --id who$"
+        r"numbers; if 'who' is the id, use --id who$"
     )
     with pytest.raises(ValueError, match=match):
         load_views(["a.csv", "b.csv"])
@@ -199,7 +199,7 @@ def test_ids_of_one_file_name_the_samples_of_all():
     assert_matched(data, "order")
     assert data.ids == IDS
     assert data.notes == [
-        "b.npy has no id column: its rows are taken to be the samples of a.csv, in that order"
+        "b.npy has no id column: its rows are assumed to be the samples of a.csv, in that order"
     ]
     with pytest.raises(ValueError, match=r"b\.npy has no ids, and the ids of a\.csv and b\.csv"):
         load_views(["a.csv", "b.csv", "b.npy"])
@@ -215,7 +215,7 @@ def test_ids_must_differ_and_be_there():
     frame(ids=["s0", "s1", "s2", "s1", "s4", "s5"]).to_csv("a.csv", index=False)
     with pytest.raises(
         ValueError,
-        match=r"ids of a in a\.csv, column 'sample', must be all different, but 's1' is sample 2 "
+        match=r"ids of a in a\.csv, column 'sample', must all be different, but 's1' is sample 2 "
         r"and sample 4",
     ):
         load_views(["a.csv", "b.csv"])
@@ -237,11 +237,11 @@ def test_tables_with_samples_in_columns():
         table = frame(values).set_index("sample").T
         table.index = [f"{name}{j}" for j in range(values.shape[1])]
         table.to_csv(f"{name}.csv", index_label="gene")
-    with pytest.raises(ValueError, match="share column names: if those are the samples, turn"):
+    with pytest.raises(ValueError, match="share column names: if those are the samples, transpose"):
         load_views(["a.csv", "b.csv"])
     frame(ids=None).to_csv("a.csv", index=False)
     np.save("b.npy", B.T)
     with pytest.raises(
-        ValueError, match=r"one seems to have them in columns: a is 6 x 3, b is 2 x 6"
+        ValueError, match=r"one view seems to have them in columns: a is 6 x 3, b is 2 x 6"
     ):
         load_views(["a.csv", "b.npy"])

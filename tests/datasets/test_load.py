@@ -104,7 +104,7 @@ def test_wrong_contents(monkeypatch, tmp_path):
 
 
 def test_yale_mtv_layout(monkeypatch, tmp_path):
-    """The published file is not at hand: a file of its shapes, features in rows."""
+    """Without the published file: use one with its shapes, features in rows."""
     monkeypatch.setenv("POLYSPAN_DATA", str(tmp_path))
     X = [np.full((d, 165), k, dtype=np.uint8) for k, d in enumerate((4096, 3304, 6750))]
     scipy.io.savemat(tmp_path / "yale_mtv.mat", {"X": cell(*X), "gt": np.arange(165)[:, None] % 15})

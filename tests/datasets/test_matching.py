@@ -14,8 +14,8 @@ def test_missing_fail_and_drop():
     frame().iloc[:5].to_csv("a.csv", index=False)
     with pytest.raises(
         ValueError,
-        match=r"4 samples lack a view: 1 lack a \(s5\); 3 lack b \(s0, s2, s4\); say --missing "
-        r"drop to leave them out, which keeps the 2 samples of 6",
+        match=r"4 samples lack a view: 1 lack a \(s5\); 3 lack b \(s0, s2, s4\); use --missing "
+        r"drop to leave them out, which keeps the 2 of 6 samples",
     ):
         load_views(["a.csv", "b.csv"])
     data = load_views(["a.csv", "b.csv"], missing="drop")
@@ -96,10 +96,13 @@ def test_wrong_missing():
         ([], "name at least one file"),
         (["no.csv"], "there is no file no.csv"),
         (["a.xlsx"], "a.xlsx is a spreadsheet: save its sheet as CSV first"),
-        (["a.doc"], "a.doc is none of .mat, .npz, .csv, .*.h5ad, .h5mu"),
-        (["a.npy.gz"], "a.npy.gz is none of"),
+        (
+            ["a.doc"],
+            "a.doc is not a supported file: .* in one of .mat, .npz, .csv, .*.h5ad, .h5mu",
+        ),
+        (["a.npy.gz"], "a.npy.gz is not a supported file"),
         (["a.csv", "./a.csv"], "a.csv is given twice"),
-        (["a.csv", "lam2=3"], "there is no file lam2=3: is it a parameter[?] --set lam2=3"),
+        (["a.csv", "lam2=3"], "there is no file lam2=3: if it is a parameter, use --set lam2=3"),
     ],
 )
 def test_paths(files, words):

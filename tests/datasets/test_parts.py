@@ -147,7 +147,7 @@ def test_missing_package_names_the_extra(monkeypatch, package, file, extra):
         ("x.mtx", "cannot be read as MatrixMarket"),
         ("x.npy", "cannot be read as an array"),
         ("x.npz", "cannot be read as arrays"),
-        ("x.csv.gz", "cannot be unpacked"),
+        ("x.csv.gz", "cannot be read or decompressed"),
     ],
 )
 def test_damaged_files(name, words):
@@ -193,7 +193,7 @@ def test_text_columns():
 
 def test_words_that_repeat_are_no_ids():
     frame(ids=["s0", "s1", "s2", "s1", "s4", "s5"], name="who").to_csv("a.csv", index=False)
-    with pytest.raises(ValueError, match=r"'who' holds text .* as ids they would have to be all"):
+    with pytest.raises(ValueError, match=r"'who' holds text .* ids would all have to be different"):
         load_views(["a.csv", "b.csv"])
 
 
@@ -258,5 +258,5 @@ def test_notes_on_columns_that_may_not_be_features():
     assert "column 'label' is used like any other" in label
     assert "--drop label" in label
     assert "the first column, 'nr'" in number
-    assert number.endswith("say --id nr")
+    assert number.endswith("use --id nr")
     assert load_views(["a.csv"], id="nr", drop=["label"]).notes == []

@@ -33,7 +33,7 @@ def test_first_row(text, names):
     first = text.split("\n")[0]
     told = not names or (first[0] not in ",i" and any(map(str.isdigit, first)))
     assert [note.split("; ")[0] for note in data.notes] == [
-        f"x.csv: the first row is taken for {'names' if names else 'a sample'}"
+        f"x.csv: the first row is read as {'names' if names else 'a sample'}"
     ] * told
 
 

@@ -141,7 +141,7 @@ def test_groups_are_the_small_components_of_the_consistent_graph(monkeypatch):
 
 
 def test_groups_that_move_as_one_need_few_products():
-    # Pairs tied by weights of 1, and to all others by some 1e-2: the diagonal is blind to them.
+    # Pairs linked by weights of 1, and to all others by about 1e-2: the diagonal cannot see them.
     n, rng = 400, np.random.default_rng(0)
     S = sp.csr_array(sp.kron(sp.eye(n // 2), [[0.0, 1.0], [1.0, 0.0]]))
     U = np.sqrt(1e-2 * rng.uniform(0.3, 2, n) / n)[:, None]

@@ -78,7 +78,7 @@ def tiny():
 
 
 def objective(Z, Xs, L, lam1):
-    """GRMSC's with errors of the samples that have the view, described by those that have it."""
+    """GRMSC's objective, where in each view only samples that have it appear on either side."""
     errors = 0.0
     for X in Xs:
         there = ~np.isnan(X[:, 0])

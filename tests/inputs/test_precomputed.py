@@ -75,8 +75,8 @@ def test_new_samples_by_kernels():
     plain = GRMSC(3, random_state=0).fit(old)
     kernel = GRMSC(3, precomputed="kernel", random_state=0).fit(kernels(old))
     cross = [b @ a.T for a, b in zip(old, new, strict=True)]
-    # A new sample is scaled by the length of what the fitted ones span of it, which is all but
-    # noise of it where there are fewer features than samples.
+    # A new sample is scaled by the length of its part in the span of the fitted ones, which is
+    # the whole sample up to noise if there are fewer features than samples.
     assert np.mean(kernel.predict(cross) == plain.predict(new)) > 0.9
     with pytest.raises(ValueError, match=r"^GRMSC.predict: view 0 has 15 feat.* fitted on 30"):
         kernel.predict([b @ b.T for b in new])
@@ -176,15 +176,18 @@ def test_wrong_graphs():
     given = firsts(views)
     for graphs, match in [
         (given[:2], "^GRMSC: got 2 graphs for 3 views: give one graph per view"),
-        ([*given[:2], given[2][:, :44]], "^GRMSC: the graph of view 2 is 45 x 44: 45 samples need"),
+        (
+            [*given[:2], given[2][:, :44]],
+            "^GRMSC: the graph of view 2 is 45 x 44: it must be 45",
+        ),
         ([lopsided(given[0]), *given[1:]], "^GRMSC: the graph of view 0 is not symmetric"),
         ([given[0], -given[1], given[2]], "^GRMSC: the graph of view 1 has weights that are neg"),
         ([holed(given[0]), *given[1:]], "^GRMSC: the graph of view 0 has weights .* NaN"),
-        ([0 * given[0], *given[1:]], "^GRMSC: the graph of view 0 has no edge"),
+        ([0 * given[0], *given[1:]], "^GRMSC: the graph of view 0 has no edges"),
         (dict(zip("abc", given, strict=True)), "^GRMSC: graphs has the names 'a', 'b', 'c', but"),
     ]:
         refused(GRMSC(3, graphs=graphs), views, match)
-    refused(GRMSC(3, graphs=given, sigma2="first"), views, '^GRMSC: sigma2="first" is the width')
+    refused(GRMSC(3, graphs=given, sigma2="first"), views, '^GRMSC: sigma2="first" takes the width')
 
 
 # ---- weights -----------------------------------------------------------------------------------

@@ -337,7 +337,7 @@ def test_an_object_that_is_no_number_is_a_type_error():
 def test_two_devices_are_refused():
     devices = strict.__array_namespace_info__().devices()
     views = [strict.asarray(data(), device=device) for device in devices[:2]]
-    with pytest.raises(ValueError, match=r"^The views lie on different devices"):
+    with pytest.raises(ValueError, match=r"^The views are on different devices"):
         check_views(views)
 
 
@@ -356,7 +356,7 @@ def test_two_devices_are_refused():
         ([[True, False]], r"^views\[0\]=\[True, False\] does not select"),
         ([[[0, 1], [2]]], r"^views\[0\]=.* does not select"),
         ([slice(0, 2), []], r"^views\[1\]=\[\] "),
-        ([slice(0, 2), slice(4, 9)], r"^views\[1\]=slice\(4, 9, None\) selects no column"),
+        ([slice(0, 2), slice(4, 9)], r"^views\[1\]=slice\(4, 9, None\) selects no columns"),
         ([slice(0, 2), 3], r"^views\[1\]=3 selects columns in the wrong form"),
         ([[[0, 1], [2, 3]]], r"^views\[0\]=\[\[0, 1\], \[2, 3\]\] selects columns in the wrong"),
     ],
@@ -382,7 +382,7 @@ def test_cuts_of_several_views_are_refused(form):
 def test_zero_samples_in_one_view_warn(make):
     empty = data()
     empty[[2, 5]] = 0
-    match = r"^Some of the 8 samples are all zeros \(2 in view 1, rows 2, 5\): there the view says"
+    match = r"^Some of the 8 samples are all zeros \(2 in view 1, rows 2, 5\): such a view says"
     with pytest.warns(UserWarning, match=match):
         check_views([make(data()), make(empty)])
 

@@ -205,7 +205,7 @@ def test_anchors():
     centres = AnchorGRMSC(3, n_anchors=10, random_state=0).fit(views).anchors_
     assert_allclose(np.linalg.norm(centres[0], axis=1), 1)
     raw = AnchorGRMSC(3, n_anchors=10, scale=None, random_state=0).fit(views).anchors_
-    for A, X in zip(raw, views, strict=True):  # as long as the samples are in the mean
+    for A, X in zip(raw, views, strict=True):  # of the samples' mean length
         assert_allclose(np.linalg.norm(A, axis=1), np.linalg.norm(X, axis=1).mean())
 
 
@@ -350,7 +350,7 @@ def test_predict_names_what_is_wrong_in_files(tmp_path):
 @pytest.mark.parametrize("kind", ["memory", "files"])
 @pytest.mark.parametrize("fitted_on", ["memory", "files"])
 def test_predict_matches_views_by_name(tmp_path, fitted_on, kind):
-    data = planted(150, n_features=20)  # so that the sizes do not tell
+    data = planted(150, n_features=20)  # so that sizes do not identify the views
     memory = dict(zip("ab", data.views, strict=True))
     files = {name: tmp_path / f"{name}.npy" for name in "ab"}
     for name, X in memory.items():
@@ -411,7 +411,7 @@ def test_what_does_not_fit_in_memory_is_read_again(tmp_path, monkeypatch):
     kept = {"n_anchors": 30, "chunk_size": 100, "random_state": 0}
     wanted = AnchorGRMSC(3, **kept).fit(data.views)
     seen = []
-    monkeypatch.setattr(chunks, "available_memory", lambda: 300 * 50 * 8)  # the data, just so
+    monkeypatch.setattr(chunks, "available_memory", lambda: 300 * 50 * 8)  # barely the data
     monkeypatch.setattr(module, "check_room", lambda *args: None)
     monkeypatch.setattr(module, "project", lambda c, frame: seen.append(c) or project(c, frame))
     model = AnchorGRMSC(3, **kept).fit(paths)

@@ -103,7 +103,7 @@ def test_a_method_shares_between_numbers_of_clusters_only_if_it_says_so():
     solved = []
 
     class Counting(MultiViewClusterer):
-        """Its solution depends on the number of clusters, and it says nothing about that."""
+        """A method whose solution depends on the number of clusters, without declaring anything."""
 
         def solve(self, views, Xs):
             solved.append(self.n_clusters)
@@ -118,7 +118,7 @@ def test_a_method_shares_between_numbers_of_clusters_only_if_it_says_so():
     assert (found, solved) == ([2, 3, 2], [2, 3])
     with sharing():
         found = [Promising(c).fit(views).labels_[0] for c in (2, 3)]
-    # What is not in the description is not there to be read: it has its default.
+    # n_clusters is not part of the description, so solve sees its default.
     assert (found, solved) == ([8, 8], [2, 3, 8])
 
 

@@ -1,6 +1,6 @@
-"""Comparisons of methods: a protocol is run, its rows are stored, tables are made from them.
+"""Compare methods: run a protocol, store its rows, make tables from them.
 
-The way of a comparison::
+The steps of a comparison::
 
     protocol (plan) -> jobs -> runner (workers, rows) -> store -> summaries -> tables, figures
 """

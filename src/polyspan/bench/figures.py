@@ -1,4 +1,4 @@
-"""Figures of a benchmark: ours beside the paper, a grid as a heat map, the method as a diagram."""
+"""Figures of a benchmark: scores next to the paper's, a grid as a heat map, a method diagram."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def save_figures(rows: list[Row], folder: str | Path) -> list[Path]:
-    """Draw what the rows of a store allow: a picture of all NMI, and one of each lam1 x lam2 grid.
+    """Draw what the rows of a store allow: one figure of all NMI, one of each lam1 x lam2 grid.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def save_figures(rows: list[Row], folder: str | Path) -> list[Path]:
     """
     folder = Path(folder)
     if not folder.is_dir():
-        raise FileNotFoundError(f"there is no folder {folder}: make it first")
+        raise FileNotFoundError(f"there is no folder {folder}: create it first")
     done = []
     for protocol in sorted({row["protocol"] for row in rows}):
         own = [row for row in rows if row["protocol"] == protocol]
@@ -50,10 +50,10 @@ def save_figures(rows: list[Row], folder: str | Path) -> list[Path]:
 
 
 def plot_scores(summaries: Sequence[Summary]) -> "Figure":
-    """NMI of every method, one panel for each data set; a ring is the paper's own figure."""
+    """NMI of every method, one panel per data set; a ring is the paper's value."""
     found = [one for one in summaries if "nmi" in one.mean]
     if not found:
-        raise ValueError("no run ended well: there is nothing to draw")
+        raise ValueError("no run was successful: there is nothing to draw")
     datasets = list(dict.fromkeys(one.dataset for one in found))
     names = list(dict.fromkeys((one.selection, one.method) for one in found))
     colors = dict(zip(("tuned", "default", "label-free"), LINES, strict=False))
@@ -101,18 +101,18 @@ def plot_grid(
     values: Sequence[float] | None = None,
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """NMI over the grid of lam1 and lam2, all else as in the best setting of the grid.
+    """NMI over the grid of lam1 and lam2, with all else as in the best setting of the grid.
 
     Parameters
     ----------
     rows : list of dict
-        Of one protocol.
+        Rows of one protocol.
     dataset, method : str
-        As the rows call them.
+        Their names in the rows.
     values : sequence of float, optional
-        Only these values of lam1 and lam2.
+        Show only these values of lam1 and lam2.
     ax : matplotlib Axes, optional
-        Where to draw; None makes a new figure, which is ``ax.figure``.
+        Where to draw; None creates a new figure, which is ``ax.figure``.
 
     Returns
     -------
@@ -157,18 +157,19 @@ def plot_method(
 ) -> "Figure":
     """The method as a diagram of a real run, samples sorted by cluster.
 
-    First-order graphs of the views, what they share (consistent), the second orders, and Z.
+    It shows the first-order graphs of the views, what they share (consistent), the second-order
+    graphs, and Z.
 
     Parameters
     ----------
     Xs : sequence of (n, d_k) arrays
         The scaled views.
     labels : (n,) array-like
-        Clusters found.
+        The clusters found.
     Z : (n, n) array
         The representation found.
     n_neighbors : int
-        Neighbours of the graphs.
+        Number of neighbours in the graphs.
     names : sequence of str, optional
         Names of the views.
     """
@@ -190,7 +191,7 @@ def plot_method(
     large = figure.add_subplot(grid[:, 3])
     _matrix(large, np.abs(Z) + np.abs(Z).T, order, r"$|Z| + |Z|^T$")
     words = ("First order: mutual neighbours", "Consistent: in every view",
-             "Second order: alike neighbourhoods", "Representation")  # fmt: skip
+             "Second order: similar neighbourhoods", "Representation")  # fmt: skip
     for ax, text in zip((*figure.axes[:1], both, figure.axes[1], large), words, strict=True):
         _title(ax, f"{text}\n{ax.get_title('left')}")
     for ax in (both, large):
@@ -200,7 +201,7 @@ def plot_method(
 
 
 def _matrix(ax: "Axes", A: Array, order: np.ndarray, title: str) -> None:
-    """Draw a non-negative matrix with its samples in order; few entries become dots."""
+    """Draw a non-negative matrix with its samples in order; sparse matrices are drawn as dots."""
     A = np.asarray(A)[np.ix_(order, order)].copy()
     np.fill_diagonal(A, 0)
     n, filled = len(A), np.count_nonzero(A)
@@ -235,6 +236,6 @@ def _grid_rows(rows: list[Row], dataset: str, method: str) -> list[Row]:
 
 
 def _file_name(words: str) -> str:
-    """Only letters, digits and dashes."""
+    """Replace everything but letters and digits by dashes."""
     plain = "".join(letter.lower() if letter.isalnum() else "-" for letter in words)
     return "-".join(part for part in plain.split("-") if part)

@@ -1,4 +1,4 @@
-"""The jobs of a protocol: first the grids, then all seeds at the settings that they chose."""
+"""The jobs of a protocol: first the grids, then all seeds at the settings chosen from them."""
 
 import hashlib
 import json
@@ -26,7 +26,7 @@ class Job:
 
     @property
     def key(self) -> str:
-        """Hash of what decides the result: estimator, parameters, data and seed.
+        """Hash of what determines the result: estimator, parameters, data and seed.
 
         Examples
         --------
@@ -42,7 +42,7 @@ class Job:
 
 
 def first_jobs(protocol: Protocol) -> list[Job]:
-    """The jobs that wait for nothing: all grids, and all seeds where nothing is tuned."""
+    """The jobs that can start at once: all grids, and all seeds where nothing is tuned."""
     jobs = []
     for method, source in protocol.pairs():
         found = settings(method, source)
@@ -56,7 +56,8 @@ def first_jobs(protocol: Protocol) -> list[Job]:
 def final_jobs(protocol: Protocol, rows: Iterable[Mapping[str, Any]]) -> list[Job]:
     """All seeds at the setting with the best NMI among the rows of the tuning stage.
 
-    The first in the grid's order wins a tie. A method whose settings all failed has no final jobs.
+    In a tie, the first in the grid's order wins. A method whose settings all failed has no final
+    jobs.
     """
     scores: dict[tuple[str, str, str], float] = {
         (row["method"], row["selection"], row["key"]): row[TUNE_SCORE]
@@ -77,7 +78,7 @@ def final_jobs(protocol: Protocol, rows: Iterable[Mapping[str, Any]]) -> list[Jo
 
 
 def count_jobs(protocol: Protocol) -> int:
-    """Number of jobs of both stages."""
+    """Number of jobs in both stages."""
     tuned = sum(bool(method.grid) for method, _ in protocol.pairs())
     return len(first_jobs(protocol)) + tuned * protocol.seeds
 
@@ -96,7 +97,7 @@ def _finals(
 
 
 def _plain(value: Any) -> Any:
-    """The same value for 1 and 1.0, in nested lists and dictionaries too."""
+    """Turn 1.0 into 1, also inside nested lists and dictionaries."""
     if isinstance(value, dict):
         return {name: _plain(one) for name, one in value.items()}
     if isinstance(value, list | tuple):

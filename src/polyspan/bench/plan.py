@@ -23,7 +23,7 @@ GENERATORS: dict[str, Callable[..., Dataset]] = {
 
 @dataclass(frozen=True)
 class Source:
-    """A data set of a protocol: its name, how tables call it, and arguments of its generator."""
+    """A data set of a protocol: its name, its label in tables, and arguments of its generator."""
 
     name: str
     label: str
@@ -54,7 +54,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Protocol:
-    """What a PROTOCOL.toml says, checked."""
+    """The checked contents of a PROTOCOL.toml."""
 
     name: str
     seeds: int
@@ -63,7 +63,7 @@ class Protocol:
     datasets: list[Source]
 
     def pairs(self) -> list[tuple[Method, Source]]:
-        """Every method with every data set that it is run on."""
+        """Every method paired with every data set that it is run on."""
         return [
             (method, source)
             for source in self.datasets
@@ -92,7 +92,7 @@ def _fits(params: Mapping[str, Any], n: int) -> bool:
 
 
 def build(estimator: str, params: Mapping[str, Any]) -> MultiViewClusterer:
-    """Make the estimator; the name of an inner one becomes that estimator.
+    """Create the estimator; the name of an inner estimator is replaced by that estimator.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def build(estimator: str, params: Mapping[str, Any]) -> MultiViewClusterer:
 
 
 def load_source(source: Source) -> Dataset:
-    """Load or generate a data set; the last ones stay in memory."""
+    """Load or generate a data set; the most recent ones stay in memory."""
     return _loaded(source.name, json.dumps(source.options, sort_keys=True))
 
 

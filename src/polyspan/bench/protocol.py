@@ -1,33 +1,33 @@
-"""A protocol says what is compared: methods x data sets x parameter grid x seeds.
+"""A protocol defines a comparison: methods x data sets x parameter grid x seeds.
 
 It is a TOML file::
 
     name = "mine"
     seeds = 10                  # runs with the seeds 0, 1, ..., 9, the same for every method
-    timeout = 600               # seconds for one job, loading the data included; none if left out
+    timeout = 600               # seconds per job, including loading the data; default: no limit
 
     [[dataset]]
-    name = "ngs"                # of `polyspan data list`; or "subspaces", which is generated
-    label = "NGs"               # how tables call it; its name if left out
+    name = "ngs"                # from `polyspan data list`; or "subspaces", which is generated
+    label = "NGs"               # how it is called in tables; default: name
 
     [[dataset]]
     name = "digits"
-    n_samples = 200             # an argument of load_digits_views; "subspaces": of make_subspaces
+    n_samples = 200             # argument of load_digits_views ("subspaces": of make_subspaces)
 
     [[method]]
-    name = "GRMSC"              # how tables call it
+    name = "GRMSC"              # how it is called in tables
     estimator = "grmsc"         # a name in polyspan.METHODS
     selection = "tuned"         # "default", "tuned" or "label-free"
     params = { orientation = "published" }
     grid = { lam1 = [1.0, 100.0], n_neighbors = [10, 30] }
-    datasets = ["NGs"]          # only these; all if left out
-    paper = "GRMSC"             # the paper's row to stand beside it; its name if left out
+    datasets = ["NGs"]          # only these; default: all
+    paper = "GRMSC"             # the row of the paper to compare with; default: name
 
-``default`` is one setting for all data. ``tuned`` runs the grid with one seed, takes for each data
-set the setting with the best NMI (the labels are seen!) and runs all seeds there; without a grid it
-marks a method that has nothing to tune. ``label-free`` is a method that chooses by itself.
+``default`` is one setting for all data. ``tuned`` runs the grid with one seed, picks for each data
+set the setting with the best NMI (this uses the labels!) and runs all seeds there; without a grid
+it marks a method that has nothing to tune. ``label-free`` is a method that chooses its own setting.
 TOML has no None: write "None". A parameter of an inner estimator is written as in scikit-learn,
-``{ estimator = "lrr", estimator__lam = 0.5 }``. ``methods_from = "other.toml"`` takes the methods
+``{ estimator = "lrr", estimator__lam = 0.5 }``. ``methods_from = "other.toml"`` adds the methods
 of another protocol. Values of n_neighbors that are not below the number of samples are left out.
 """
 
@@ -55,7 +55,7 @@ from polyspan.inputs.names import unknown_name
 from polyspan.inputs.params import check_params
 from polyspan.methods import METHODS
 
-GIVEN = ("n_clusters", "random_state")  # come from the data and from the seed
+GIVEN = ("n_clusters", "random_state")  # these come from the data and the seed
 KINDS: dict[str, tuple[type, tuple[str, ...]]] = {
     "a table": (dict, ("params", "grid")),
     "a list": (list, ("datasets",)),
@@ -68,7 +68,7 @@ class UnknownNameError(ValueError):
 
 
 def read_protocol(path: str | Path) -> Protocol:
-    """Read and check a protocol: everything that can be known to fail fails here.
+    """Read and check a protocol; every error that can be foreseen is raised here.
 
     Parameters
     ----------
@@ -117,9 +117,9 @@ def read_protocol(path: str | Path) -> Protocol:
 
 
 def narrow(protocol: Protocol, methods: Sequence[str], datasets: Sequence[str]) -> Protocol:
-    """Only these methods and data sets of a protocol; an empty list leaves all.
+    """Keep only these methods and data sets of a protocol; an empty list keeps all.
 
-    Data sets may be called by name or label, methods by the name in tables or by estimator.
+    Data sets may be given by name or label, methods by their name in tables or by estimator.
     """
     for kind, wanted, known in (
         ("method", methods, [(m.name, m.estimator) for m in protocol.methods]),
@@ -178,13 +178,13 @@ def _source(entry: dict[str, Any]) -> Source:
     options = {name: value for name, value in entry.items() if name not in ("name", "label")}
     name = entry["name"] if entry["name"] == "subspaces" else find_entry(entry["name"]).name
     if options and name not in GENERATORS:
-        raise ValueError(f"data set {name!r} takes no {next(iter(options))!r}: only label")
+        raise ValueError(f"data set {name!r} takes no {next(iter(options))!r}, only 'label'")
     words = ", ".join(f"{key}={value}" for key, value in options.items())
     source = Source(name, entry.get("label") or (f"{name} ({words})" if words else name), options)
     if options:
         allowed = tuple(signature(GENERATORS[name]).parameters)
         _check_keys(f"data set {name!r}", options, ("name", "label", *allowed))
-        load_source(source)  # small, and checks the values
+        load_source(source)  # quick, and it checks the values
     return source
 
 
@@ -211,10 +211,10 @@ def _method(entry: dict[str, Any], labels: list[str], foreign: bool) -> Method:
         )
     if params.get("oracle") and selection != "tuned":
         raise ValueError(
-            f"method {name!r}: oracle=true looks at the labels, so that selection must be 'tuned'"
+            f"method {name!r}: oracle=true uses the labels, so selection must be 'tuned'"
         )
     datasets = entry.get("datasets")
-    if foreign and datasets is not None:  # of the other protocol: those that are here too
+    if foreign and datasets is not None:  # from the other protocol: keep those that are here too
         datasets = [label for label in datasets if label in labels]
     for label in datasets or []:
         if label not in labels:
@@ -226,12 +226,12 @@ def _method(entry: dict[str, Any], labels: list[str], foreign: bool) -> Method:
 
 
 def _check_settings(method: Method, source: Source) -> None:
-    """Names and values of all parameters; at least one setting."""
+    """Check the names and values of all parameters, and that there is at least one setting."""
     who = f"method {method.name!r}"
     names = {**method.params, **method.grid}
     for name in GIVEN:
         if name in names or f"estimator__{name}" in names:
-            raise ValueError(f"{who}: {name} comes from the data and the seeds, leave it out")
+            raise ValueError(f"{who}: {name} comes from the data and the seeds: leave it out")
     inner = names.get("estimator")
     if isinstance(inner, list) or (inner is not None and inner not in METHODS):
         raise ValueError(f"{who}: params.estimator must be one of {', '.join(METHODS)}")
@@ -247,7 +247,7 @@ def _check_settings(method: Method, source: Source) -> None:
             f"{who} has no setting for {source.label}: n_neighbors must be below its "
             f"{source.n_samples} samples"
         )
-    # Every value once, the others at their first: a product would be checked thousands of times.
+    # Check each value once, with the others at their first: a grid may have thousands of settings.
     first = method.params | {name: values[0] for name, values in method.grid.items()}
     for name, values in method.grid.items() or [("", [None])]:
         for value in values:
@@ -266,7 +266,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _none(value: Any) -> Any:
-    """Put None where TOML, which has none, says "None"."""
+    """Replace "None" by None, which TOML does not have."""
     if isinstance(value, dict):
         return {name: _none(one) for name, one in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""What a row of the store says: the job, how it ended, versions and machine."""
+"""What a row of the store contains: the job, how it ended, versions and machine."""
 
 import platform
 import re
@@ -16,7 +16,7 @@ from polyspan.metrics import SCORES
 
 
 def job_labels(job: Job) -> Row:
-    """What a row says of its job."""
+    """What a row says about its job."""
     return {
         "protocol": job.protocol,
         "dataset": job.source.label,
@@ -50,13 +50,13 @@ def empty_row(job: Job, threads: int) -> Row:
 
 
 def lost_row(job: Job, threads: int, status: str, reason: str, seconds: float) -> Row:
-    """The row of a job whose worker is gone."""
+    """The row of a job whose worker was lost."""
     lost = {"status": status, "reason": reason, "seconds": seconds}
     return empty_row(job, threads) | lost
 
 
 def versions() -> dict[str, str]:
-    """Versions of polyspan, Python and what does the numerical work."""
+    """Versions of polyspan, Python and the numerical libraries."""
     packages = ("numpy", "scipy", "scikit-learn")
     return {
         "polyspan": __version__,
@@ -66,7 +66,7 @@ def versions() -> dict[str, str]:
 
 
 def machine() -> dict[str, Any]:
-    """System, processor and cores; nothing that tells whose machine it is."""
+    """System, processor and cores; nothing that identifies the owner."""
     return {
         "system": f"{platform.system()} {platform.machine()}",
         "processor": _processor(),
@@ -76,7 +76,7 @@ def machine() -> dict[str, Any]:
 
 @cache
 def _processor() -> str:
-    """Name of the processor; Python knows it only on some systems."""
+    """Name of the processor, which Python knows only on some systems."""
     info = Path("/proc/cpuinfo")
     found = re.search(r"model name\s*: (.*)", info.read_text()) if info.is_file() else None
     return found[1] if found else platform.processor()

@@ -1,4 +1,4 @@
-"""Runs the jobs of a protocol in worker processes and writes a row for each into a store."""
+"""Run the jobs of a protocol in worker processes and write a row for each to a store."""
 
 import sys
 import time
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 Work = Callable[..., Row]
-_common = Store(2**28)  # of the jobs in this process; loky ends one that grows by 300 MB
+_common = Store(2**28)  # shared by the jobs of a process; loky ends one that grows by 300 MB
 
 
 def run_protocol(
@@ -38,7 +38,7 @@ def run_protocol(
     retry: bool = False,
     device: str | None = None,
 ) -> Counter[str]:
-    """Run what is not yet in the store, and count how the jobs of the protocol ended.
+    """Run the jobs that are not in the store yet, and count how all jobs ended.
 
     Parameters
     ----------
@@ -47,12 +47,12 @@ def run_protocol(
     store : path
         JSON-lines file, see `polyspan.bench.store`. Jobs that have a row there are not run again.
     jobs : int, optional
-        Jobs at the same time, one per core when None and never more; each gets an equal share of
-        the cores for its threads.
+        Number of jobs to run at the same time; by default one per core, and never more. Each gets
+        an equal share of the cores for its threads.
     retry : bool, default=False
-        Run the jobs again that failed or ran out of time.
+        Rerun the jobs that failed or timed out.
     device : str, optional
-        Where the methods that have a parameter ``device`` compute, such as "cuda".
+        Device for the methods that have a parameter ``device``, such as "cuda".
 
     Returns
     -------
@@ -62,13 +62,13 @@ def run_protocol(
     Raises
     ------
     FileNotFoundError
-        A data set is not here; raised before any work.
+        A data set has not been downloaded; raised before any work.
     """
     if jobs is not None and jobs < 1:
         raise ValueError(f"jobs must be 1 or more; got {jobs}")
     store = Path(store)
     if not store.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {store.parent}: make it first")
+        raise FileNotFoundError(f"there is no folder {store.parent}: create it first")
     rows = latest(read_rows(store)) if store.exists() else []
     known = {identity(row): row for row in rows if row["status"] == "ok" or not retry}
     if device is not None:
@@ -97,9 +97,9 @@ def run_protocol(
 
 
 def _like_next_to_like(job: Job) -> tuple[Any, ...]:
-    """Order in which jobs share most: the first parameter of a grid changes fastest.
+    """Sort jobs so that they share most: the first parameter of a grid changes fastest.
 
-    Grids are written with the weights first, and what is shared does not know the weights.
+    Grids are written with the weights first, and what is shared does not depend on the weights.
     """
     rest = [repr(value) for value in reversed(job.params.values())]
     return job.source.label, job.method.name, job.method.selection, rest
@@ -108,8 +108,8 @@ def _like_next_to_like(job: Job) -> tuple[Any, ...]:
 def run_job(job: Job, threads: int, device: str | None = None) -> Row:
     """Fit, score and describe one job; only the fit is timed. An exception becomes a failed row.
 
-    Jobs in one worker share what they have in common (`polyspan.solvers.cache`). ``seconds`` are
-    those of a fit alone: what came from an earlier fit counts with the time that it took there.
+    Jobs in one worker share what they have in common (`polyspan.solvers.cache`). ``seconds`` is the
+    time of a fit on its own: a part reused from an earlier fit counts with the time it took there.
     """
     row = empty_row(job, threads)
     started = started_cpu = None
@@ -120,7 +120,7 @@ def run_job(job: Job, threads: int, device: str | None = None) -> Row:
         if device is not None and "device" in model.get_params():
             model.set_params(device=device)
             row["machine"]["device"] = card_name(device)
-        labels = data.labels if job.params.get("oracle") else None  # nobody else may see them
+        labels = data.labels if job.params.get("oracle") else None  # no other method may see them
         with (
             threadpool_limits(threads),
             warnings.catch_warnings(record=True) as caught,
@@ -154,10 +154,10 @@ def run_jobs(
     work: Work = run_job,
     device: str | None = None,
 ) -> Iterator[Row]:
-    """Yield a row for every job, as they finish.
+    """Yield a row for every job, in the order in which they finish.
 
-    Every slot has a worker process of its own. When a job runs out of time its worker is killed,
-    and a fresh one takes its place; a worker that dies costs the job that it had.
+    Every slot has its own worker process. If a job times out, its worker is killed and replaced by
+    a fresh one; if a worker dies, only its current job is lost.
     """
     waiting = deque(jobs)
     idle = start_workers(min(slots, len(waiting)), device)
@@ -173,7 +173,7 @@ def run_jobs(
             finished, _ = wait(running, timeout=patience, return_when=FIRST_COMPLETED)
             for future in finished:
                 worker, job, start = running.pop(future)
-                error = future.exception()  # not of the fit, which makes a row of its own
+                error = future.exception()  # not from the fit, whose errors become rows
                 if error is None:
                     idle.append(worker)
                     yield future.result()
@@ -199,7 +199,7 @@ def run_jobs(
 
 @contextmanager
 def _progress() -> Iterator["Progress"]:
-    """A bar with the time left, on standard error and only on a terminal."""
+    """A progress bar with the time left, on standard error and only on a terminal."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -223,7 +223,7 @@ def _progress() -> Iterator["Progress"]:
         console=Console(stderr=True),
         transient=True,
         disable=not sys.stderr.isatty(),
-        # The estimate is an average over the last minutes: settings take very different times.
+        # Average the speed over the last minutes: settings take very different times.
         speed_estimate_period=600,
     ) as bar:
         yield bar

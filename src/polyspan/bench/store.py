@@ -1,8 +1,8 @@
-"""The store: a JSON-lines file that only grows, one line for one job.
+"""The store: an append-only JSON-lines file with one line per job.
 
-A line is written by one call and forced to disk before the next job's. A process that is killed in
-the middle of a line leaves a torn one behind: it is skipped when read, and what comes next starts
-on a line of its own.
+A line is written by one call and flushed to disk before the next. A process that is killed in the
+middle of a line leaves a torn line behind: it is skipped when read, and the next row starts on a
+new line.
 """
 
 import json
@@ -15,7 +15,7 @@ Row = dict[str, Any]
 
 
 def append_row(path: str | Path, row: Mapping[str, Any]) -> None:
-    """Append a row to a store, which is made if there is none.
+    """Append a row to a store, which is created if it does not exist.
 
     Examples
     --------
@@ -32,14 +32,14 @@ def append_row(path: str | Path, row: Mapping[str, Any]) -> None:
         if _is_torn(handle):
             line = b"\n" + line
         if os.write(handle, line) != len(line):
-            raise OSError(f"{path}: a row could only be written in part, is the disk full?")
+            raise OSError(f"{path}: a row was only partly written: is the disk full?")
         os.fsync(handle)
     finally:
         os.close(handle)
 
 
 def read_rows(path: str | Path) -> list[Row]:
-    """Read all whole rows of a store, in the order in which they were written.
+    """Read all complete rows of a store, in the order in which they were written.
 
     Parameters
     ----------
@@ -49,12 +49,12 @@ def read_rows(path: str | Path) -> list[Row]:
     Returns
     -------
     list of dict
-        Torn lines, the remains of a killed process, are left out.
+        Torn lines, left by a killed process, are skipped.
 
     Raises
     ------
     ValueError
-        A line is not what a store holds, nor the beginning of it.
+        A line is neither a row nor the beginning of one.
     """
     path = Path(path)
     if not path.is_file():
@@ -68,21 +68,21 @@ def read_rows(path: str | Path) -> list[Row]:
         except ValueError as error:
             if line.startswith(b"{"):
                 continue  # torn
-            raise ValueError(f"{path} is not a store: line {number} is no row") from error
+            raise ValueError(f"{path} is not a store: line {number} is not a row") from error
         if not isinstance(row, dict):
-            raise ValueError(f"{path} is not a store: line {number} is no row")
+            raise ValueError(f"{path} is not a store: line {number} is not a row")
         rows.append(row)
     return rows
 
 
 def identity(row: Mapping[str, Any]) -> tuple[str, ...]:
-    """What makes a row the answer to a job: two rows with the same identity answer the same one."""
+    """What ties a row to its job: two rows with the same identity belong to the same job."""
     names = ("protocol", "dataset", "method", "selection", "stage", "key")
     return tuple(row[name] for name in names)
 
 
 def latest(rows: list[Row]) -> list[Row]:
-    """Only the last answer to each job (a failed one may have been tried again)."""
+    """Only the last row of each job (a failed job may have been rerun)."""
     return list({identity(row): row for row in rows}.values())
 
 

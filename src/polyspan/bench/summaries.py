@@ -1,4 +1,4 @@
-"""What the runs of a method on a data set amount to: means over seeds, ranks, the paper beside."""
+"""Summaries of the runs of a method on a data set: means over seeds, ranks, the paper's values."""
 
 import csv
 import math
@@ -28,7 +28,7 @@ class Summary:
     method: str
     paper: str
     selection: str
-    params: dict[str, Any] | None = None  # None: no run was begun
+    params: dict[str, Any] | None = None  # None: no run was started
     runs: int = 0
     failed_runs: int = 0
     settings: int = 0  # of the tuning stage
@@ -41,16 +41,16 @@ class Summary:
 
     @property
     def published(self) -> dict[str, tuple[float, float]]:
-        """The paper's mean and deviation, by score; empty where the paper has none."""
-        whole = len(self.source) == 1  # a subset is other data
+        """The paper's mean and deviation, by score; empty if the paper has none."""
+        whole = len(self.source) == 1  # a subset is different data
         return read_paper().get((self.source["name"], self.paper), {}) if whole else {}
 
 
 def summarise(rows: list[Row]) -> list[Summary]:
     """Means and deviations over seeds, in the paper's order of data sets and methods.
 
-    Runs at several settings of one method (the grid was changed and tuned again) are not mixed:
-    the setting of the last run counts.
+    If a method was run at several settings (the grid was changed and tuned again), they are not
+    mixed: only the setting of the last run counts.
     """
     groups: dict[tuple[str, str, str, str], list[Row]] = {}
     for row in latest(rows):
@@ -105,8 +105,8 @@ def read_paper() -> dict[tuple[str, str], dict[str, tuple[float, float]]]:
 def ranks(summaries: Iterable[Summary]) -> dict[tuple[str, str], dict[str, list[float]]]:
     """Rank of every method on each data set: (selection, method) -> score -> one rank per data set.
 
-    Only methods of one selection are compared. Equal means, as printed, share the mean of
-    their ranks; a method without a result is last.
+    Only methods of the same selection are compared. Methods with equal means, as printed, share
+    the mean of their ranks; a method without a result is last.
     """
     groups: dict[tuple[str, str, str], list[Summary]] = {}
     for one in summaries:
@@ -123,7 +123,7 @@ def ranks(summaries: Iterable[Summary]) -> dict[tuple[str, str], dict[str, list[
 
 
 def badness(one: Summary, name: str) -> float:
-    """The mean as printed, turned so that less is better; infinite without a result."""
+    """The mean as printed, negated if needed so that lower is better; infinite without a result."""
     if name not in one.mean:
         return math.inf
     value = round(one.mean[name], DIGITS)
@@ -131,7 +131,7 @@ def badness(one: Summary, name: str) -> float:
 
 
 def _place(one: Summary) -> tuple[Any, ...]:
-    """Sorts in the paper's order, what it does not have after it and by name; GRMSC is its last."""
+    """Sort key: the paper's order with GRMSC last, then whatever is not in the paper, by name."""
     datasets = list(dict.fromkeys(dataset for dataset, _ in read_paper()))
     methods = [method for method in dict.fromkeys(m for _, m in read_paper()) if method != "GRMSC"]
     methods.append("GRMSC")

@@ -1,4 +1,4 @@
-"""Tables from the rows of a store: mean(std) as in the paper, the paper beside, ranks, settings."""
+"""Tables from the rows of a store: mean(std) as in the paper, comparison, ranks, settings."""
 
 import csv
 import io
@@ -27,7 +27,7 @@ class Cell(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A table before it is written in one format or another."""
+    """A table before it is written in a particular format."""
 
     title: str
     note: str
@@ -36,14 +36,14 @@ class Table(NamedTuple):
 
 
 def report(rows: list[Row], format: str = "markdown") -> str:
-    """Write all tables that follow from the rows of a store.
+    """Write all tables for the rows of a store.
 
     Parameters
     ----------
     rows : list of dict
         From `read_rows`.
     format : {"markdown", "latex", "csv"}
-        CSV is one table with everything in columns, the others are several.
+        CSV gives one table with everything in columns; the others give several tables.
 
     Returns
     -------
@@ -100,13 +100,13 @@ def _results(found: list[Summary]) -> Table:
         last = (str(one.runs), _failed(one), str(one.not_converged), seconds)
         rows.append([*_texts(one.dataset, one.method, one.selection), *cells, *_texts(*last)])
     note = (
-        "Mean(std) over the runs that ended well; AVG (average entropy) is best when low. Bold is "
+        "Mean(std) over the successful runs; for AVG (average entropy), lower is better. Bold is "
         "best among the methods of the same selection on the same data: default is one setting for "
-        "all data, tuned was chosen with the labels in sight, label-free without them. "
-        "Seconds are of one fit."
+        "all data, tuned was chosen using the labels, label-free without them. "
+        "Seconds are for one fit."
     )
     if stale := sum(one.superseded for one in found):
-        note += f" {stale} runs at settings that are no longer the chosen ones are not in it."
+        note += f" {stale} runs at settings that are no longer the chosen ones are not included."
     header = ("data", "method", "selection", *HEADINGS)
     return Table("Results", note, (*header, "runs", "failed", "not converged", "seconds"), rows)
 
@@ -124,9 +124,9 @@ def _beside_the_paper(found: list[Summary]) -> Table:
                 text += f" {one.mean[name] - mean:+.{DIGITS}f}"
             cells.append(Cell(text))
         rows.append([*_texts(one.dataset, one.method, one.selection, one.paper), *cells])
-    note = "The paper's figures, and by how much ours are above (+) or below (-) them."
+    note = "The paper's values, and how far ours are above (+) or below (-) them."
     header = ("data", "method", "selection", "paper's row", *HEADINGS)
-    return Table("Beside the paper", note, header, rows)
+    return Table("Comparison with the paper", note, header, rows)
 
 
 def _ranking(found: list[Summary]) -> Table:
@@ -142,7 +142,7 @@ def _ranking(found: list[Summary]) -> Table:
         for selection, method in order
     ]
     note = (
-        "Mean rank over the data sets, 1 is best, among the methods of the same selection. A "
+        "Mean rank over the data sets (1 is best), among the methods of the same selection. A "
         "method without a result is last; means over different data sets cannot be compared."
     )
     return Table("Ranks", note, ("selection", "method", "data sets", *HEADINGS), rows)
@@ -153,7 +153,7 @@ def _settings(found: list[Summary]) -> Table:
         _texts(one.dataset, one.method, one.selection, _setting(one), str(one.settings or ""))
         for one in found
     ]
-    note = "What was fixed or chosen, all else at the default, and how many settings were tried."
+    note = "Parameters that were set or chosen (all others at their defaults), and settings tried."
     header = ("data", "method", "selection", "setting", "tried")
     return Table("Settings", note, header, rows)
 
@@ -193,7 +193,7 @@ def _setting(one: Summary) -> str:
 
 
 def _pages(rows: list[Row], heading: str, write: Callable[[Table], str]) -> str:
-    """One page for each protocol in the store."""
+    """One page per protocol in the store."""
     parts = []
     for protocol in sorted({row["protocol"] for row in rows}):
         parts.append(heading.format(protocol))
@@ -250,7 +250,7 @@ def _csv(found: list[Summary]) -> str:
 
 
 def _csv_line(one: Summary) -> dict[str, Any]:
-    """Everything that is known of a summary, in columns; what is not is empty."""
+    """Everything known about a summary, in columns; unknown values are empty."""
     plain = ("protocol", "dataset", "method", "selection", "runs", "failed_runs", "settings",
              "failed_settings", "not_converged", "superseded", "seconds")  # fmt: skip
     line: dict[str, Any] = {name: getattr(one, name) for name in plain}

@@ -1,4 +1,4 @@
-"""Worker processes: one for each slot, which can be killed alone."""
+"""Worker processes: one per slot, so that each can be killed on its own."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ from polyspan.inputs.devices import check_device
 
 
 def share_cores(jobs: int | None) -> tuple[int, int]:
-    """Jobs at the same time, and threads for each: their product is never above the cores.
+    """Number of parallel jobs, and threads per job: their product never exceeds the cores.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def share_cores(jobs: int | None) -> tuple[int, int]:
 
 
 def start_workers(count: int, device: str | None) -> list[Any]:
-    """Pools of one process each, so that one can be killed alone; they are ready on return."""
+    """Pools of one process each, so that each can be killed on its own; ready on return."""
     workers = [
         ProcessPoolExecutor(max_workers=1, initializer=_begin, initargs=(os.getpid(), device))
         for _ in range(count)
@@ -40,13 +40,13 @@ def start_workers(count: int, device: str | None) -> list[Any]:
 
 
 def stop_worker(worker: Any) -> None:
-    """End a worker, whatever it is doing."""
+    """Stop a worker, whatever it is doing."""
     worker.shutdown(wait=True, kill_workers=True)
 
 
 def _begin(parent: int, device: str | None) -> None:
-    """First thing in a worker: load the libraries, leave Ctrl-C to the parent, die with it."""
-    import sklearn.cluster  # noqa: F401  loads every library with threads of its own
+    """Set up a worker: load the libraries, leave Ctrl-C to the parent, exit when it does."""
+    import sklearn.cluster  # noqa: F401  loads every library that has its own threads
 
     if device is not None:
         check_device("bench", device)  # starts its driver, which takes seconds

@@ -1,1 +1,1 @@
-"""Samples that do not fit in memory: where rows come from, and who works on them."""
+"""Samples that do not fit in memory: where their rows come from, and where the work runs."""

@@ -1,7 +1,7 @@
-"""Chunks of rows of all views: read, looked at, scaled and taken apart, one at a time.
+"""Chunks of rows of all views: read, checked, scaled and sampled, one at a time.
 
-A chunk is a sequence of arrays, one for every view: a list of them in memory or on a worker, or
-`Rows`, which reads and scales a view whenever it is asked for.
+A chunk is a sequence of arrays, one per view: a list of them in memory or on a worker, or
+`Rows`, which reads and scales a view whenever it is accessed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -52,23 +52,23 @@ class Rows:
         return (self[k] for k in range(len(self)))
 
     def read(self, k: int) -> Array:
-        """Read the rows of one view, as they are."""
+        """Read the rows of one view, unscaled."""
         part = self.views[k][self.start : self.stop]
         if hasattr(part, "compute"):  # a dask array without a cluster
             part = part.compute(scheduler="synchronous")
-        # In the order of rows: the order in memory must not enter the result.
+        # Row-major: the memory layout must not affect the result.
         return part if sp.issparse(part) else np.ascontiguousarray(part)
 
 
 def scaled(part: Array, scale: str | None, moments: Any, dtype: Any) -> Array:
-    """Scale rows of a view as `polyspan.inputs.scaling.scale_views` would scale the whole.
+    """Scale rows of a view as `polyspan.inputs.scaling.scale_views` would scale the whole view.
 
     Examples
     --------
     >>> scaled(np.array([[3.0, 4.0]]), "unit", None, np.float32)
     array([[0.6, 0.8]], dtype=float32)
     """
-    # Integers and float16 are scaled in float64, as they are in memory.
+    # Integers and float16 are scaled in float64, like views in memory.
     part = part.astype(part.dtype if part.dtype in (np.float32, np.float64) else np.float64)
     if moments is not None:
         size, mean, spread = (x.astype(part.dtype) for x in moments)
@@ -87,25 +87,25 @@ def scaled_list(
 def make_chunks(
     workers: Threads | Cluster, views: Views, size: int, scale: str | None, dtype: Any, new: bool
 ) -> tuple[list[Any], list[Span], list[Any] | None]:
-    """Cut views into chunks of at most ``size`` rows, look at them if they are new, scale them.
+    """Cut views into chunks of at most ``size`` rows, check them if they are new, scale them.
 
     Parameters
     ----------
     workers : Threads or Cluster
-        Who does it; with a cluster the chunks stay there.
+        Where the work runs; with a cluster the chunks stay there.
     views : Views
         Arrays in memory, lazy ones, or dask arrays.
     size, scale, dtype
-        Rows of a chunk, scaling, and numbers of the scaled chunks.
+        Rows per chunk, scaling, and dtype of the scaled chunks.
     new : bool
-        Whether nobody has looked at the rows yet.
+        Whether the rows have not been checked yet.
 
     Returns
     -------
     chunks, spans : list
         The chunks, and their first and last rows.
     moments : list or None
-        By what features were standardised.
+        The size, mean and spread used to standardise features; None if they were not.
 
     Examples
     --------
@@ -138,19 +138,19 @@ def make_chunks(
     free = available_memory()
     need = n * sum(int(view.shape[1]) for view in views.arrays) * np.dtype(dtype).itemsize
     if free is None or need < free / 4 or any(sp.issparse(view) for view in views.arrays):
-        lazy = workers.map(list, lazy)  # else they are read again each time
+        lazy = workers.map(list, lazy)  # otherwise they are read again each time
     return lazy, spans, moments
 
 
 def take(chunk: Any, inside: np.ndarray) -> list[Array]:
-    """Take some rows of a chunk, counted from its first."""
+    """Take some rows of a chunk, counted from its first row."""
     return [part[inside] for part in chunk]
 
 
 def take_samples(
     workers: Threads | Cluster, chunks: list[Any], spans: list[Span], wanted: np.ndarray
 ) -> list[Array]:
-    """Bring some samples of all views here, in the order in which they are wanted.
+    """Collect some samples of all views in this process, in the requested order.
 
     Examples
     --------
@@ -173,16 +173,16 @@ def take_samples(
 
 
 class Inspected(NamedTuple):
-    """What must be known of a chunk of one view before it is scaled."""
+    """What must be known about a chunk of one view before it is scaled."""
 
     content: Content
     size: np.ndarray  # largest absolute value of each column
     mean: np.ndarray
-    squares: np.ndarray  # sums of squared distances to the mean, in units of the size
+    squares: np.ndarray  # sums of squared deviations from the mean, in units of the size
 
 
 def inspect(chunk: Any) -> list[Inspected]:
-    """Look at the rows of a chunk before they are scaled."""
+    """Inspect the rows of a chunk before they are scaled."""
     found = []
     parts = (chunk.read(k) for k in range(len(chunk))) if isinstance(chunk, Rows) else chunk
     for part in parts:
@@ -197,7 +197,7 @@ def inspect(chunk: Any) -> list[Inspected]:
 
 
 def standardize(chunks: Sequence[Sequence[Inspected]]) -> list[tuple[np.ndarray, ...]]:
-    """Size, mean and spread of every feature of every view, from what is known of the chunks.
+    """Size, mean and spread of every feature of every view, from the inspected chunks.
 
     Examples
     --------
@@ -211,7 +211,7 @@ def standardize(chunks: Sequence[Sequence[Inspected]]) -> list[tuple[np.ndarray,
         size = np.max([part.size for part in parts], axis=0)
         size[size == 0] = 1
         count, mean, squares = 0, 0.0 * size, 0.0 * size
-        for part in parts:  # sums of squares about two means make one about the common mean
+        for part in parts:  # combine sums of squares about two means into one about their mean
             length = len(part.content.bad)
             gap, total = part.mean / size - mean, count + length
             squares += part.squares * (part.size / size) ** 2 + gap**2 * count * length / total
@@ -222,9 +222,9 @@ def standardize(chunks: Sequence[Sequence[Inspected]]) -> list[tuple[np.ndarray,
 
 
 def dask_chunks(client: Any, views: Sequence[Any], size: int) -> tuple[list[Any], list[Span]]:
-    """Chunks of dask arrays as futures of lists of arrays, and their first and last rows.
+    """Chunks of dask arrays as lists of futures of arrays, and their first and last rows.
 
-    The rows are cut as those of the first dask array are, and at ``size`` where its chunks are
+    The rows are split like those of the first dask array, and at ``size`` where its chunks are
     longer.
     """
     da = require("dask.array", "scale", "a dask array")

@@ -14,12 +14,12 @@ SUFFIXES = (".npy", ".parquet", ".zarr")
 
 
 class Parquet:
-    """Rows of a Parquet file of number columns; the row groups last used stay in memory.
+    """Rows of a Parquet file with numeric columns; the row groups last used stay in memory.
 
-    The index that pandas wrote is no feature.
+    An index written by pandas is not a feature.
     """
 
-    dtype, ndim = np.dtype(np.float64), 2  # dask wants to know
+    dtype, ndim = np.dtype(np.float64), 2  # needed by dask
 
     def __init__(self, path: Path) -> None:
         parquet = require("pyarrow.parquet", "scale", f"reading {path.name}")
@@ -37,7 +37,7 @@ class Parquet:
         self.shape = (meta.num_rows, len(self._columns))
         self._ends = np.cumsum([meta.row_group(i).num_rows for i in range(meta.num_row_groups)])
         self._kept: tuple[tuple[int, ...], np.ndarray] = ((), np.empty(0))
-        self._lock = Lock()  # one reader at a time: the library crashes otherwise
+        self._lock = Lock()  # one reader at a time; otherwise the library crashes
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Parquet, (self._path,)  # another process opens the file itself
@@ -62,7 +62,7 @@ def _is_number(kind: Any) -> bool:
 
 
 def is_large(X: Any) -> bool:
-    """Whether X, or one of the views in it, is to be read in chunks: a file, a lazy array.
+    """Whether X, or one of the views in it, must be read in chunks: a file or a lazy array.
 
     Examples
     --------
@@ -88,9 +88,9 @@ def is_dask(view: Any) -> bool:
 
 
 def open_views(X: Any) -> tuple[list[Any], list[str]]:
-    """Open what a user gave as large views: things with ``shape`` and rows to slice, and names.
+    """Open large views as objects with a ``shape`` and rows to slice; return them and their names.
 
-    Nothing is read but sizes.
+    Only sizes are read.
 
     Examples
     --------
@@ -112,8 +112,8 @@ def open_views(X: Any) -> tuple[list[Any], list[str]]:
     for view, name in zip(views, names, strict=True):
         if len(view.shape) != 2 or 0 in view.shape:
             raise ValueError(
-                f"view {name} has the shape {tuple(view.shape)}: a view is 2-D, with samples in "
-                "rows and features in columns, and has some of both."
+                f"view {name} has the shape {tuple(view.shape)}: a view must be 2-D, with samples "
+                "in rows and features in columns, at least one of each."
             )
     lengths = [int(view.shape[0]) for view in views]
     if len(set(lengths)) > 1:
@@ -127,7 +127,7 @@ def _open(view: Any, name: str) -> Any:
         path = Path(view)
         if path.suffix not in SUFFIXES:
             raise ValueError(
-                f"view {name}: cannot read {path.name}; the files that are read in chunks end in "
+                f"view {name}: cannot read {path.name}; files that are read in chunks must end in "
                 f"{', '.join(SUFFIXES)}."
             )
         if not path.exists():
@@ -151,7 +151,7 @@ def _open(view: Any, name: str) -> Any:
 
 
 def _check_dask(view: Any, name: str) -> None:
-    """Refuse dask tables, and arrays made of them, that do not know their number of rows."""
+    """Refuse dask tables, and arrays made from them that do not know their number of rows."""
     is_array = hasattr(type(view), "chunks")
     if not is_array or any(np.isnan(size) for sizes in view.chunks for size in sizes):
         what = "dask array with chunks of unknown size" if is_array else "dask table"

@@ -1,9 +1,9 @@
-"""Those who work on chunks of rows: threads of this process, or a Dask cluster.
+"""Workers for chunks of rows: threads of this process, or a Dask cluster.
 
-A method for many samples is a few functions of one chunk and a few sums over all chunks. Whether
-the functions run one after another, in threads or on a Dask cluster is decided here, once: both
+A method for many samples is a few functions of one chunk and a few sums over all chunks. Only this
+module decides whether they run one after another, in threads or on a Dask cluster: both
 `Threads` and `Cluster` have ``map`` (one call per chunk), ``submit`` (one call) and ``collect``
-(what came out). The functions are pure, so a call that is lost with its machine can be repeated.
+(the results). The functions are pure, so a call that is lost with its machine can be repeated.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,14 +14,14 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from polyspan.chunked.sources import is_dask
 
-BLOCK = 32  # columns that are solved for together
+BLOCK = 32  # columns solved together
 
 
 class Threads:
-    """Work on chunks in this process, in ``n_jobs`` threads; 1 is a plain loop.
+    """Process chunks in this process, in ``n_jobs`` threads; 1 is a plain loop.
 
-    None is as many threads as BLAS and OpenMP would use. Each of ours gets one of theirs: results
-    then do not depend on how many there are.
+    None means as many threads as BLAS and OpenMP would use. Inside each of them BLAS and OpenMP
+    use one thread, so that results do not depend on the number of threads.
 
     Examples
     --------
@@ -38,12 +38,12 @@ class Threads:
         self.n_jobs = n_jobs
 
     def columns(self, m: int) -> list[tuple[int, int]]:
-        """Cut m columns into blocks; fixed, so that nothing depends on the threads."""
+        """Split m columns into blocks of fixed size, so that nothing depends on the threads."""
         return bounds(m, BLOCK)
 
     def __enter__(self) -> "Threads":
         self._limit = threadpool_limits(1)
-        # The limit of OpenMP belongs to a thread, so every thread sets its own.
+        # OpenMP's limit is per thread, so every thread sets its own.
         self._pool = ThreadPoolExecutor(self.n_jobs, initializer=threadpool_limits, initargs=(1,))
         return self
 
@@ -59,23 +59,23 @@ class Threads:
         return [call.result() for call in calls]
 
     def submit(self, function: Callable[..., Any], *args: Any, **fixed: Any) -> Any:
-        """Call once."""
+        """Call ``function`` once."""
         return function(*args, **fixed)
 
     def share(self, value: Any) -> Any:
-        """Make something known to all."""
+        """Make a value available to all calls."""
         return value
 
     def collect(self, results: Any) -> Any:
-        """Return what `map` or `submit` gave."""
+        """Return the results of `map` or `submit`."""
         return results
 
 
 class Cluster:
-    """Work on chunks where a ``distributed.Client`` leads: only what is collected comes back.
+    """Process chunks on the cluster of a ``distributed.Client``.
 
-    Whatever `map` and `submit` return stays on the workers; when one of them is lost, Dask repeats
-    the calls that led to what it held.
+    What `map` and `submit` return stays on the workers until it is collected; if a worker is lost,
+    Dask repeats the calls that produced what it held.
     """
 
     remote = True
@@ -85,7 +85,7 @@ class Cluster:
         self._threads = sum(client.nthreads().values())
 
     def columns(self, m: int) -> list[tuple[int, int]]:
-        """Cut m columns into blocks, one for every thread of the cluster if they are not tiny."""
+        """Split m columns into blocks, one per thread of the cluster unless they would be tiny."""
         return bounds(m, min(BLOCK, max(4, -(-m // max(self._threads, 1)))))
 
     def __enter__(self) -> "Cluster":
@@ -99,15 +99,15 @@ class Cluster:
         return [self.submit(function, *a, **fixed) for a in zip(*lists, strict=True)]
 
     def submit(self, function: Callable[..., Any], *args: Any, **fixed: Any) -> Any:
-        """Call once."""
+        """Call ``function`` once."""
         return self.client.submit(function, *args, **fixed, pure=False)
 
     def share(self, value: Any) -> Any:
-        """Send something once, for many calls; unlike scattered data it survives a lost worker."""
+        """Send a value once for many calls; unlike scattered data, it survives a lost worker."""
         return self.submit(_same, value)
 
     def collect(self, results: Any) -> Any:
-        """Bring results here."""
+        """Bring results to this process."""
         return self.client.gather(results)
 
 
@@ -116,12 +116,12 @@ def _same(value: Any) -> Any:
 
 
 def pick(pair: Sequence[Any], i: int) -> Any:
-    """Return one of several results, where they are."""
+    """Return one of several results, on the worker that holds them."""
     return pair[i]
 
 
 def bounds(n: int, size: int) -> list[tuple[int, int]]:
-    """First and last row (not included) of every chunk.
+    """First row and last row (exclusive) of every chunk.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""The command `polyspan`: the only room that prints.
+"""The command `polyspan`: the only package that prints.
 
-Each command is a module: `add` declares its arguments, the function that it names runs it and
-returns the exit code. 0: well; 1: something failed; 2: asked for something that does not exist.
-Whatever is slow to load is imported where it is used: `polyspan --help` stays quick.
+Each command is a module: `add` declares its arguments and names the function that runs it and
+returns the exit code. 0: success; 1: something failed; 2: the request names something unknown.
+Slow imports are made where they are used, so that `polyspan --help` stays quick.
 """

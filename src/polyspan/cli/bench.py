@@ -13,8 +13,8 @@ def add(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "bench",
         help="compare methods on data sets, and make tables of the results",
-        description="Compare methods: a protocol says which methods, data sets, parameters and "
-        "seeds;\n`run` makes a row for each job in a store, `report` makes tables from the rows.",
+        description="Compare methods: a protocol lists the methods, data sets, parameters and "
+        "seeds;\n`run` writes a row for each job to a store, `report` makes tables from the rows.",
         epilog="examples:\n"
         "  polyspan bench run benchmarks/smoke.toml\n"
         "  polyspan bench report smoke.jsonl",
@@ -23,17 +23,17 @@ def add(subparsers: Any) -> None:
 
     run = actions.add_parser(
         "run",
-        help="run a protocol, or what is left of it",
+        help="run a protocol, or the rest of it",
         description="Run the jobs of a protocol (methods x data sets x parameter grid x seeds), "
         "each in a\nworker process, and append a row for each to the store. Jobs that have a row "
-        "are not run\nagain: after an interruption, even a kill -9, the same command goes on where "
-        "it stopped.\n\nOnly the fit is timed. A job that fails or runs out of time is a row with "
-        "its reason, and\nthe exit code is 1 at the end. Everything that can be checked before is: "
-        "names,\nparameters, and whether the data are here.",
+        "are not run\nagain: after an interruption, even a kill -9, the same command continues "
+        "where it stopped.\n\nOnly the fit is timed. A job that fails or times out becomes a row "
+        "with the reason, and\nthe final exit code is 1. Names, parameters and the presence of "
+        "the data are checked\nbefore anything runs.",
         epilog="examples:\n"
         "  polyspan bench run benchmarks/smoke.toml\n"
         "  polyspan bench run benchmarks/paper.toml --dataset ngs --method GRMSC --jobs 2\n\n"
-        "How a protocol is written: the head of polyspan/bench/protocol.py, or\n"
+        "The format of a protocol is described at the top of polyspan/bench/protocol.py:\n"
         "`python -c 'import polyspan.bench.protocol as p; print(p.__doc__)'`.",
     )
     run.add_argument("protocol", metavar="PROTOCOL.toml")
@@ -47,27 +47,27 @@ def add(subparsers: Any) -> None:
         "--jobs",
         type=int,
         metavar="N",
-        help="jobs at the same time (default and most: one per core); the cores are shared among "
-        "them",
+        help="number of parallel jobs (default and maximum: one per core); they share the cores "
+        "equally",
     )
     run.add_argument(
         "--store",
         metavar="FILE.jsonl",
-        help="where the rows go (default: the protocol's file name with .jsonl, in this folder)",
+        help="file for the rows (default: the protocol's file name with .jsonl, in this folder)",
     )
-    run.add_argument("--retry", action="store_true", help="run again what failed or timed out")
+    run.add_argument("--retry", action="store_true", help="rerun the jobs that failed or timed out")
     run.add_argument(
-        "--device", metavar="D", help="where methods that can compute elsewhere do, such as cuda"
+        "--device", metavar="D", help="device for the methods that support one, such as cuda"
     )
     run.set_defaults(run=run_jobs, usage_error=run.error)
 
     report = actions.add_parser(
         "report",
-        help="make tables of a store",
-        description="Make tables of a store: mean(std) of the six scores over the seeds with the "
-        "best in bold,\nthe paper's figures and the difference, ranks over data sets, chosen "
-        "settings, failed jobs.\nMethods tuned on the labels, at their defaults, and chosen "
-        "without labels are never\nranked together.",
+        help="make tables from a store",
+        description="Make tables from a store: mean(std) of the six scores over the seeds with the "
+        "best in\nbold, the paper's values and the differences, ranks over data sets, chosen "
+        "settings,\nfailed jobs. Methods tuned with the labels, at their defaults, and chosen "
+        "without\nlabels are never ranked together.",
         epilog="examples:\n"
         "  polyspan bench report smoke.jsonl\n"
         "  polyspan bench report paper.jsonl --format latex --out tables.tex",
@@ -80,12 +80,13 @@ def add(subparsers: Any) -> None:
         help="markdown (default), latex or csv",
     )
     report.add_argument(
-        "--out", metavar="FILE", help="write there, replacing what it holds (default: print)"
+        "--out", metavar="FILE", help="write to this file, replacing it (default: print)"
     )
     report.add_argument(
         "--figures",
         metavar="FOLDER",
-        help="also draw NMI of all methods and every grid of lam1 and lam2, as .png files there",
+        help="also draw the NMI of all methods and every grid of lam1 and lam2, as .png files in "
+        "this folder",
     )
     report.set_defaults(run=run_report)
 
@@ -106,16 +107,16 @@ def run_jobs(args: argparse.Namespace) -> int:
         counts = run_protocol(protocol, store, jobs=args.jobs, retry=args.retry, device=args.device)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
-            f"interrupted; what is done is in {store}, and the same command goes on from there"
+            f"interrupted; finished jobs are in {store}, and the same command continues from there"
         ) from None
     lost = {"failed": counts["failed"], "timed out": counts["timeout"]}
     words = "".join(f", {number} {word}" for word, number in lost.items() if number)
-    print(f"{protocol.name}: {counts.total()} jobs, {counts['ok']} well{words}; rows in {store}")
+    print(f"{protocol.name}: {counts.total()} jobs, {counts['ok']} ok{words}; rows in {store}")
     return 1 if any(lost.values()) else 0
 
 
 def run_report(args: argparse.Namespace) -> int:
-    """Print tables of a store, or write them."""
+    """Print the tables of a store, or write them to a file."""
     from polyspan.bench.store import read_rows
     from polyspan.bench.tables import report
 

@@ -17,8 +17,7 @@ def add(subparsers: Any) -> None:
         description="List, download and check the data sets that load_dataset(NAME) knows.\n\n"
         "A file is looked for in two places:\n"
         "  $POLYSPAN_DATA    a folder of your own; polyspan never writes to it\n"
-        "  the cache         where downloads go: $POLYSPAN_CACHE, or your system's folder for\n"
-        "                    caches\n"
+        "  the cache         where downloads go: $POLYSPAN_CACHE, or your system's cache folder\n"
         "Downloads come from the repositories that publish the files, at a fixed commit, and are\n"
         "checked byte for byte. $POLYSPAN_MIRROR names another server with the same paths.",
         epilog="examples:\n"
@@ -30,27 +29,30 @@ def add(subparsers: Any) -> None:
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
 
     listing = actions.add_parser(
-        "list", help="a table of the data sets: sizes, where they are, licences"
+        "list", help="show a table of the data sets: sizes, where they are, licences"
     )
     listing.set_defaults(run=run_list)
 
     fetch = actions.add_parser(
         "fetch",
         help="download data sets into the cache",
-        description="Download data sets into the cache. What is here and sound is not downloaded "
-        "again.\nIf anything goes wrong, nothing half-written stays behind.",
+        description="Download data sets into the cache, except those that are here already and "
+        "intact.\nIf anything goes wrong, no half-written file is left behind.",
         epilog="examples:\n  polyspan data fetch ngs bbcsport\n  polyspan data fetch --all",
     )
     fetch.add_argument("names", nargs="*", metavar="NAME", help="see `polyspan data list`")
     fetch.add_argument("--all", action="store_true", help="all data sets (about 20 MB)")
-    fetch.add_argument("--force", action="store_true", help="download again what is here")
+    fetch.add_argument(
+        "--force", action="store_true", help="download again even if there is a good copy"
+    )
     fetch.set_defaults(run=run_fetch, usage_error=fetch.error)
 
     check = actions.add_parser(
         "check",
-        help="check the files that are here",
+        help="check the downloaded files",
         description="Check bytes, shapes and numbers of classes against what was published.\n"
-        "Without names, all data sets that are here. The exit code is 1 if something is wrong.",
+        "Without names, check all data sets that are here. "
+        "The exit code is 1 if anything is wrong.",
         epilog="examples:\n  polyspan data check\n  polyspan data check ngs bbcsport",
     )
     check.add_argument("names", nargs="*", metavar="NAME", help="see `polyspan data list`")
@@ -79,7 +81,7 @@ def run_list(args: argparse.Namespace) -> int:
     for entry in entries:
         where = _where(entry)
         views = ", ".join(f"{name} {n}" if wide else str(n) for name, n in entry.views.items())
-        # The notes are sentences: written out below, they leave the views room.
+        # The notes are sentences: printed below the table, they leave room for the views.
         note = f"({licences.index(entry.licence) + 1})"
         style = "dim" if where == "not here" else "green"
         row = (entry.name, str(entry.samples), views, str(entry.classes))
@@ -88,7 +90,7 @@ def run_list(args: argparse.Namespace) -> int:
     for number, licence in enumerate(licences, start=1):
         console.print(f"({number}) {licence}", highlight=False)
     if any(_where(entry) == "not here" for entry in entries):
-        console.print("\n`polyspan data fetch NAME` downloads what is not here.", highlight=False)
+        console.print("\nUse `polyspan data fetch NAME` to download a data set.", highlight=False)
     return 0
 
 
@@ -102,13 +104,13 @@ def _where(entry: "Entry") -> str:
 
 
 def run_fetch(args: argparse.Namespace) -> int:
-    """Download data sets; the others go on when one fails."""
+    """Download data sets; if one fails, continue with the others."""
     from polyspan.datasets.download import fetch_dataset
     from polyspan.datasets.registry import find_entry, list_datasets
 
     if bool(args.names) == args.all:
-        args.usage_error("name the data sets, or say --all")
-    # All names first: a typing error in the third should not surface after two downloads.
+        args.usage_error("name the data sets, or use --all")
+    # Check all names first: a typo in the third should not surface after two downloads.
     entries = [find_entry(name) for name in (list_datasets() if args.all else args.names)]
     code = 0
     for entry in entries:
@@ -125,7 +127,7 @@ def run_fetch(args: argparse.Namespace) -> int:
 
 
 def run_check(args: argparse.Namespace) -> int:
-    """Compare the files that are here with what was published."""
+    """Compare the files that are here with the published ones."""
     from polyspan.datasets.registry import find_entry, list_datasets
 
     entries = [find_entry(name) for name in args.names or list_datasets()]
@@ -139,7 +141,7 @@ def run_check(args: argparse.Namespace) -> int:
             print(f"{entry.name}  WRONG: {problem}")
         else:
             print(
-                f"{entry.name}  well: {where}, {entry.samples} samples, {len(entry.views)} views, "
+                f"{entry.name}  ok: {where}, {entry.samples} samples, {len(entry.views)} views, "
                 f"{entry.classes} classes"
             )
     return code

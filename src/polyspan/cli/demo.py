@@ -1,4 +1,4 @@
-"""`polyspan demo`: GRMSC beside the baselines on bundled digits."""
+"""`polyspan demo`: GRMSC and two baselines on bundled digits."""
 
 import argparse
 import time
@@ -37,37 +37,45 @@ def add(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "demo",
         help="cluster bundled digits and draw a figure",
-        description="Cluster handwritten digits, three views of each, by GRMSC (with the paper's "
-        "dense affinity\nand with a sparse one) and by two baselines: k-means and spectral "
-        "clustering of all features\nside by side. Prints their scores and draws what GRMSC found."
-        "\n\nThe digits come with scikit-learn; nothing is downloaded. It takes some seconds.",
+        description="Cluster handwritten digits, three views of each, with GRMSC (with the paper's "
+        "dense affinity\nand with a sparse one) and with two baselines: k-means and spectral "
+        "clustering of the\nconcatenated features. Prints their scores and draws what GRMSC found."
+        "\n\nThe digits come with scikit-learn; nothing is downloaded. It takes a few seconds.",
         epilog="examples:\n"
         "  polyspan demo\n"
         "  polyspan demo --samples 300 --seed 7 --out digits.svg\n"
         "  polyspan demo --no-figure\n\n"
         'The figure needs matplotlib: pip install "polyspan[plot]". Without it the table is\n'
-        "printed all the same, and the exit code is 1.",
+        "still printed, and the exit code is 1.",
     )
     parser.add_argument(
-        "--samples", type=int, default=600, metavar="N", help="digits, 20 to 1797 (default: 600)"
+        "--samples",
+        type=int,
+        default=600,
+        metavar="N",
+        help="number of digits, from 20 to 1797 (default: 600)",
     )
     parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="of digits and methods (default: 0)"
+        "--seed",
+        type=int,
+        default=0,
+        metavar="N",
+        help="seed for the digits and the methods (default: 0)",
     )
     figure = parser.add_mutually_exclusive_group()
     figure.add_argument(
         "--out",
         metavar="FILE",
-        help="the figure, .png, .svg or .pdf (default: polyspan-demo.png, which is replaced when "
-        "it exists; any other file is not, unless --force)",
+        help="file for the figure, .png, .svg or .pdf (default: polyspan-demo.png, which is "
+        "replaced if it exists; any other file only with --force)",
     )
-    figure.add_argument("--no-figure", action="store_true", help="the table only")
-    parser.add_argument("--force", action="store_true", help="replace FILE when it exists")
+    figure.add_argument("--no-figure", action="store_true", help="print only the table")
+    parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
     parser.set_defaults(run=run, usage_error=parser.error)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Check the numbers that were asked for and run the demonstration."""
+    """Check the numbers given and run the demonstration."""
     if not 20 <= args.samples <= 1797:
         args.usage_error(f"--samples must be from 20 to 1797, got {args.samples}")
     if not 0 <= args.seed < 2**32:
@@ -93,16 +101,16 @@ def run_demo(
     overwrite: bool = False,
     console: "Console | None" = None,
 ) -> dict[str, Row]:
-    """Cluster bundled digits by four methods, print their scores and draw a figure.
+    """Cluster bundled digits with four methods, print their scores and draw a figure.
 
     Parameters
     ----------
     n_samples : int, default=600
-        How many of the 1797 digits, equally many of each.
+        How many of the 1797 digits to use, the same number of each.
     seed : int, default=0
-        Chooses the digits and seeds every method.
+        Selects the digits and seeds every method.
     out : path or None
-        File of the figure (.png, .svg, .pdf); None draws none.
+        File for the figure (.png, .svg, .pdf); None draws none.
     overwrite : bool, default=False
         Replace ``out`` if it exists; the default file is always replaced.
     console : rich Console, optional
@@ -111,12 +119,12 @@ def run_demo(
     Returns
     -------
     dict of str to Row
-        By the names in the table.
+        The methods, by their names in the table.
 
     Raises
     ------
     ImportError
-        matplotlib is missing; raised after the table was printed.
+        matplotlib is missing; raised after the table is printed.
 
     Examples
     --------
@@ -136,7 +144,7 @@ def run_demo(
     if out is not None:
         out = check_figure_path(out)
         if out.exists() and not overwrite and out != DEFAULT_FIGURE:
-            raise FileExistsError(f"{out} exists: say --force to replace it, or name another file")
+            raise FileExistsError(f"{out} exists: use --force to replace it, or name another file")
     data = load_digits_views(n_samples, random_state=seed)
     console.print(repr(data), highlight=False, soft_wrap=True)
     rows = fit_all(data, seed)
@@ -163,7 +171,7 @@ def fit_all(data: "Dataset", seed: int) -> dict[str, Row]:
         "ConcatSpectral": ConcatSpectral(**common),
     }
     rows = {}
-    # One thread: waiting for a busy core, two were ten times slower; alone they gain little here.
+    # One thread: two were ten times slower when a core was busy, and gain little when it is free.
     with threadpool_limits(1), progress_bar() as bar:
         for name, model in models.items():
             task = bar.add_task(name, total=None, words="")
@@ -177,7 +185,7 @@ def fit_all(data: "Dataset", seed: int) -> dict[str, Row]:
 
 
 def score_table(rows: Mapping[str, Row], wide: bool = False) -> Any:
-    """The scores as a table, the best of each in bold; nine of them when there is room for it."""
+    """The scores as a table with the best of each in bold; all nine if there is room."""
     from rich import box
     from rich.table import Table
 
@@ -206,13 +214,13 @@ def score_table(rows: Mapping[str, Row], wide: bool = False) -> Any:
 def explanation(rows: Mapping[str, Row]) -> str:
     """What was run and how to read the table, in a few lines."""
     model = rows["GRMSC"].model
-    k = min(30, len(model.labels_) - 1)  # what n_neighbors=None means
+    k = min(30, len(model.labels_) - 1)  # the meaning of n_neighbors=None
     names = ("lam1", "lam2", "alpha", "orientation", "regularizer", "affinity", "scale")
     settings = ", ".join(f"{name}={getattr(model, name)!r}" for name in names)
     return (
-        "Bold is best. Higher is better, but for entropy (bits of class left open by the cluster) "
-        "lower is. Times are of one thread.\n"
-        "All settings are the defaults, nothing was tuned to these data; it is one seed, so small "
+        "Bold is best. Higher is better, except for entropy (bits of class not determined by the "
+        "cluster), where lower is better. Times are for one thread.\n"
+        "All settings are defaults; nothing was tuned to these data. This is one seed, so small "
         "differences mean little.\n"
         f"GRMSC: n_neighbors={k}, {settings}; {model.n_iter_} iterations.\n"
         f"GRMSC, sparse affinity: the same, with affinity='sparse', which keeps the "
@@ -234,12 +242,12 @@ def draw(data: "Dataset", model: Any) -> "Figure":
     plot_convergence(model.history_, tol=model.tol, ax=right)
     right.set_box_aspect(0.95)
     for ax in (left, middle, right):
-        ax.set_anchor("N")  # the titles stand on one line
+        ax.set_anchor("N")  # aligns the titles
     return figure
 
 
 def not_of_the_majority(labels: "np.ndarray", clusters: "np.ndarray") -> "np.ndarray":
-    """Whether each sample's class is another one than the most frequent in its cluster.
+    """Whether each sample's class differs from the most frequent one in its cluster.
 
     Examples
     --------

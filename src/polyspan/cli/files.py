@@ -1,4 +1,4 @@
-"""The files that `polyspan fit` writes: labels, settings and report, all of them or none."""
+"""The files that `polyspan fit` writes: labels, settings and report, all or none."""
 
 import csv
 import hashlib
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Targets(NamedTuple):
-    """The files to be written."""
+    """The files to write."""
 
     labels: Path
     settings: Path
@@ -32,21 +32,21 @@ def check_targets(
     *,
     force: bool = False,
 ) -> Targets:
-    """Where labels, settings and report go, if all can be written there.
+    """Return where labels, settings and report go, after checking that all can be written.
 
     Examples
     --------
     >>> check_targets("labels.txt")
     Traceback (most recent call last):
     ...
-    ValueError: labels.txt: labels are written as .csv or .tsv, its ending says which
+    ValueError: labels.txt: the file name for labels must end in .csv or .tsv
     """
     labels = Path(out)
     if labels.suffix.lower() not in (".csv", ".tsv"):
-        raise ValueError(f"{labels}: labels are written as .csv or .tsv, its ending says which")
+        raise ValueError(f"{labels}: the file name for labels must end in .csv or .tsv")
     targets = Targets(labels, labels.with_suffix(".json"), None if report is None else Path(report))
     if targets.report is not None and targets.report.suffix.lower() not in (".html", ".htm"):
-        raise ValueError(f"{targets.report}: the report is written as .html")
+        raise ValueError(f"{targets.report}: the file name of the report must end in .html")
     inputs = {Path(file).resolve() for file in files}
     for path in targets:
         if path is None:
@@ -54,11 +54,11 @@ def check_targets(
         if path.is_dir():
             raise IsADirectoryError(f"{path} is a folder: name a file in it")
         if not path.parent.is_dir():
-            raise FileNotFoundError(f"there is no folder {path.parent}: make it first")
+            raise FileNotFoundError(f"there is no folder {path.parent}: create it first")
         if not os.access(path.parent, os.W_OK):
-            raise PermissionError(f"the folder {path.parent} cannot be written to")
+            raise PermissionError(f"the folder {path.parent} is not writable: name another one")
         if path.resolve() in inputs:
-            raise ValueError(f"{path} is one of the files to read: name another file with --out")
+            raise ValueError(f"{path} is one of the input files: name another file with --out")
         check_absent(path, force)
     return targets
 
@@ -68,12 +68,12 @@ def check_absent(path: Path, force: bool) -> None:
     if path.exists() and not force:
         option = "--report" if path.suffix.lower() in (".html", ".htm") else "--out"
         raise FileExistsError(
-            f"{path} exists: say --force to replace it, or name another file with {option}"
+            f"{path} exists: use --force to replace it, or name another file with {option}"
         )
 
 
 def write_together(writers: Mapping[Path, Callable[[Path], object]], *, force: bool) -> None:
-    """Write all files or none: each beside its place first, then all are moved there.
+    """Write all files or none: first to temporary files, which are then all moved into place.
 
     Examples
     --------
@@ -87,13 +87,13 @@ def write_together(writers: Mapping[Path, Callable[[Path], object]], *, force: b
         for path, write in writers.items():
             write(parts[path])
         for path in writers:
-            check_absent(path, force)  # it may have come while we worked
+            check_absent(path, force)  # it may have appeared in the meantime
 
 
 def write_labels(
     path: Path, data: "MatchedViews", labels: "np.ndarray", certainty: "np.ndarray | None" = None
 ) -> None:
-    """One line per sample: its id or row number, its cluster, and how certain that is."""
+    """Write one line per sample: its id or row number, its cluster, and how certain that is."""
     name = data.id_name if data.ids is not None else "row"
     name = "id" if name in ("", "cluster", "certainty") else name
     header = [name, "cluster"] + ["certainty"] * (certainty is not None)
@@ -114,7 +114,7 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def plain(value: Any) -> Any:
-    """What JSON can hold; anything else in words.
+    """Convert a value to what JSON can hold; anything else becomes text.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def plain(value: Any) -> Any:
 
 
 def relative(path: str | Path, folder: Path) -> str:
-    """The file as seen from the folder of the settings, so that both can be moved together."""
+    """The path relative to the settings' folder, so that both can be moved together."""
     try:
         return Path(os.path.relpath(path, folder)).as_posix()
     except ValueError:  # on another drive

@@ -9,7 +9,7 @@ from typing import Any
 
 from polyspan import __version__
 
-NOT_FOR_USERS = ("test", "docs")  # extras for those who work on polyspan itself
+NOT_FOR_USERS = ("test", "docs")  # extras for developing polyspan itself
 
 
 def add(subparsers: Any) -> None:
@@ -18,14 +18,14 @@ def add(subparsers: Any) -> None:
         "info",
         help="versions, machine, data folders and methods",
         description="Print what a bug report should contain: versions, optional packages, threads, "
-        "memory,\nwhere data are looked for, and the methods there are.",
+        "memory,\ndata folders, and the available methods.",
         epilog="examples:\n  polyspan info",
     )
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print what `describe` says."""
+    """Print what `describe` returns."""
     for heading, pairs in describe().items():
         print(heading)
         width = max(len(name) for name, _ in pairs)
@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def describe() -> dict[str, list[tuple[str, str]]]:
-    """Everything worth knowing in a bug report: pairs of name and value, by heading.
+    """Everything a bug report should contain: pairs of name and value, by heading.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def describe() -> dict[str, list[tuple[str, str]]]:
 
 
 def dependencies() -> tuple[list[str], dict[str, str]]:
-    """What polyspan needs, and what it can use with the extra that gives it, as installed.
+    """The required packages, and the optional ones with the extra that installs each.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def _version(package: str) -> str | None:
 
 
 def _machine() -> list[tuple[str, str]]:
-    import sklearn.cluster  # noqa: F401  loads every library with threads of its own
+    import sklearn.cluster  # noqa: F401  loads every library that has its own threads
     from threadpoolctl import threadpool_info
 
     from polyspan.inputs.memory import available_memory
@@ -112,8 +112,8 @@ def _machine() -> list[tuple[str, str]]:
     return [
         ("system", f"{platform.system()} {platform.release()}, {platform.machine()}"),
         ("CPUs", str(os.cpu_count())),
-        ("memory", f"{free / 2**30:.1f} GiB free" if free is not None else "not told"),
-        *dict.fromkeys(pools),  # numpy and scipy may bring one each
+        ("memory", f"{free / 2**30:.1f} GiB free" if free is not None else "unknown"),
+        *dict.fromkeys(pools),  # numpy and scipy may each bring one
     ]
 
 
@@ -125,5 +125,5 @@ def _data() -> list[tuple[str, str]]:
     return [
         ("$POLYSPAN_DATA", os.environ.get("POLYSPAN_DATA") or "not set"),
         ("cache", str(cache_dir())),
-        ("data sets", f"{here} of {len(entries)} are here, see `polyspan data list`"),
+        ("data sets", f"{here} of {len(entries)} are here; see `polyspan data list`"),
     ]

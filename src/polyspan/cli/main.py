@@ -1,4 +1,4 @@
-"""The command `polyspan`: its parser, and the way from the arguments to an exit code."""
+"""The command `polyspan`: its parser, and how arguments lead to an exit code."""
 
 import argparse
 import re
@@ -19,12 +19,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     Examples
     --------
     >>> main(["data", "check", "digits"])
-    digits  well: built in, 1797 samples, 3 views, 10 classes
+    digits  ok: built in, 1797 samples, 3 views, 10 classes
     0
     """
     parser = _parser()
     args, rest = parser.parse_known_args(argv)
-    # argparse takes files only up to the first option; here they may come after it, too.
+    # argparse accepts files only before the first option; here they may also come after it.
     if rest and hasattr(args, "files") and not any(word.startswith("-") for word in rest):
         args.files += rest
     elif rest:
@@ -48,11 +48,11 @@ def _parser() -> argparse.ArgumentParser:
         epilog="examples:\n"
         "  polyspan demo                  see it work, in under a minute\n"
         "  polyspan fit a.csv b.csv       cluster your own files\n"
-        "  polyspan data list             which data sets there are, and which are here\n"
+        "  polyspan data list             list the data sets, and which of them are here\n"
         "  polyspan data fetch ngs        download one\n"
         "  polyspan bench run smoke.toml  compare methods; `bench report` makes the tables\n"
         "  polyspan info                  versions, machine, folders, methods\n\n"
-        "`polyspan COMMAND --help` says more about a command.",
+        "See `polyspan COMMAND --help` for more about a command.",
     )
     parser.add_argument("--version", action="version", version=f"polyspan {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
@@ -62,14 +62,14 @@ def _parser() -> argparse.ArgumentParser:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Keeps the line breaks of descriptions and examples; subcommands inherit it."""
+    """A parser that keeps line breaks in descriptions and examples; subcommands inherit it."""
 
     def __init__(self, prog: str | None = None, **options: Any) -> None:
         options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         super().__init__(prog, **options)
 
     def error(self, message: str) -> NoReturn:
-        """Answer a wrong name with the known ones, anything else as argparse does."""
+        """List the known names when one is wrong; otherwise report the error as argparse does."""
         wrong = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
         if not wrong:
             super().error(message)

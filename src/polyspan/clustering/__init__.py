@@ -1,1 +1,1 @@
-"""From a representation to an affinity, eigenvectors and labels; and to those of new samples."""
+"""From a representation to an affinity, eigenvectors and labels, also for new samples."""

@@ -8,15 +8,15 @@ from polyspan.solvers.arrays import Array, to_numpy
 
 
 def affinity_matrix(Z: Array, kind: str = "dense", n_kept: int = 10) -> Array:
-    """Affinity ``|Z| + |Z|^T``, of all entries or of the largest in each column.
+    """Affinity ``|Z| + |Z|^T``, from all entries or only the largest in each column.
 
     Parameters
     ----------
     Z : (n, n) array
-        Representation; column j says how sample j is made of the others.
+        Representation; column j represents sample j by the others.
     kind : {"dense", "sparse"}
-        ``"dense"`` is the papers'. ``"sparse"`` keeps the ``n_kept`` largest entries of each
-        column of ``|Z|`` before symmetrising, which drops noise.
+        ``"dense"`` uses all entries, as in the papers. ``"sparse"`` keeps the ``n_kept`` largest
+        entries of each column of ``|Z|`` before symmetrising, which drops noise.
     n_kept : int
         Entries kept per column (at most n).
 

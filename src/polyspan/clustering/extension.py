@@ -1,6 +1,6 @@
 """New samples for a fitted clustering: their representation and their labels.
 
-The mathematics is that of `polyspan.base.RepresentationClusterer.predict`. NumPy only.
+The mathematics is described in `polyspan.base.RepresentationClusterer.predict`. NumPy only.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from polyspan.inputs.rows import missing_rows
 from polyspan.solvers.arrays import Array, gram, inverse_root
 from polyspan.solvers.eigen import eigh
 
-RIDGE = 0.1  # weight of the low-rank term, in mean squared lengths of the fitted samples
+RIDGE = 0.1  # weight of the low-rank term, in units of the fitted samples' mean squared length
 
 
 def new_representation(
@@ -32,7 +32,7 @@ def new_representation(
     Xs : list of (n, d_k) arrays
         The fitted samples in every view, scaled; zeros where a sample lacks the view.
     new : list of (m, d_k) arrays
-        The new ones, scaled; rows of NaN where a sample lacks the view.
+        The new samples, scaled; rows of NaN where a sample lacks the view.
     Z : (n, n) array
         The fitted representation.
     weights : list of float, optional
@@ -55,7 +55,7 @@ def new_representation(
     lacks = np.column_stack([np.zeros(m, bool) if gone is None else gone for gone in lacking])
     Z = Z.astype(np.float64, copy=False)
     w, U = eigh(Z @ Z.T)
-    kept = w > n * np.finfo(w.dtype).eps * w[-1]  # the others are rounding
+    kept = w > n * np.finfo(w.dtype).eps * w[-1]  # the others are rounding errors
     if not kept.any():  # nothing was represented: Z = 0
         return np.zeros((n, m))
     P = U[:, kept] * w[kept] ** 0.25
@@ -77,7 +77,7 @@ def new_representation(
 def extend_labels(
     W: Array, labels: np.ndarray, n_clusters: int, Z: np.ndarray, *, n_kept: int | None = None
 ) -> np.ndarray:
-    """Labels of new samples: the nearest cluster in the spectral embedding of the fitted ones.
+    """Labels of new samples: the nearest cluster in the fitted samples' spectral embedding.
 
     Parameters
     ----------
@@ -88,9 +88,10 @@ def extend_labels(
     n_clusters : int
         Number of clusters; some may be empty.
     Z : (n, m) array
-        Representation of the new samples; its sizes are their affinities to the fitted ones.
+        Representation of the new samples; its absolute values are their affinities to the fitted
+        ones.
     n_kept : int, optional
-        Keep this many of the largest per column; default: all.
+        Keep only this many of the largest affinities per column; default: all.
 
     Examples
     --------
@@ -108,5 +109,5 @@ def extend_labels(
     new = unit_rows((A * inverse_root(degrees)[:, None]).T @ (Y / np.where(w != 0, w, 1)))
     fitted = unit_rows(Y)
     centres = np.array([fitted[labels == label].mean(axis=0) for label in found])
-    distances = (centres**2).sum(axis=1) - 2 * new @ centres.T  # less |new|^2, the same for all
+    distances = (centres**2).sum(axis=1) - 2 * new @ centres.T  # without |new|^2, equal for all
     return found[np.argmin(distances, axis=1)].astype(labels.dtype)

@@ -25,8 +25,8 @@ EXACT_BELOW = 3000  # samples up to which a dense eigensolver is used
 def spectral_embedding(W: Array, n_clusters: int) -> np.ndarray:
     """Eigenvectors of the ``n_clusters`` smallest eigenvalues of the normalised Laplacian.
 
-    Rows are scaled to unit length; rows of samples without any affinity stay zero. So do the
-    columns where the affinity, because its rank is too low, has nothing but rounding to offer.
+    Rows are scaled to unit length; rows of samples without any affinity stay zero. If the rank of
+    the affinity is too low, the columns that would only be rounding error are zero too.
 
     Examples
     --------
@@ -41,7 +41,8 @@ def spectral_embedding(W: Array, n_clusters: int) -> np.ndarray:
 def spectral_eigenvectors(W: Array, n_clusters: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Largest eigenvalues and eigenvectors of ``D^-1/2 W D^-1/2``, and the degrees D.
 
-    Where there is nothing but rounding both are zero, as are the rows of samples without affinity.
+    Where they would only be rounding error, both are zero; so are the rows of samples without any
+    affinity.
 
     Examples
     --------
@@ -77,7 +78,7 @@ def _top_eigenvectors(N: Array, c: int) -> tuple[np.ndarray, np.ndarray]:
             return eigsh(N, c, which="LA", v0=start.astype(N.dtype))
     dense = N.toarray() if sp.issparse(N) else N
     w, V = scipy.linalg.eigh(dense, subset_by_index=[n - c, n - 1])
-    if V.shape[1] < c:  # happens where nearly all eigenvalues are equal: ask for all of them
+    if V.shape[1] < c:  # happens when nearly all eigenvalues are equal: compute all of them
         w, V = np.linalg.eigh(dense)
         w, V = w[-c:], V[:, -c:]
     return w, V
@@ -125,9 +126,9 @@ def cluster_rows(
     n_init: int = 20,
     random_state: int | np.random.RandomState | None = None,
 ) -> np.ndarray:
-    """Cluster the rows of an embedding by k-means, scaled to unit length.
+    """Cluster the rows of an embedding, scaled to unit length, by k-means.
 
-    Of more than 20,000 rows the restarts see that many, as in `kmeans`.
+    With more than 20,000 rows, the restarts use a sample of that size, as in `kmeans`.
 
     Examples
     --------
@@ -142,8 +143,8 @@ def cluster_rows(
 def left_singular(Z: np.ndarray, c: int) -> np.ndarray:
     """Left singular vectors of the c largest singular values of a tall matrix, from Z^T Z.
 
-    Columns stay zero where Z, because its rank is too low, has nothing but rounding to offer. The
-    sums run over blocks of rows in float64, so that float32 loses nothing more.
+    If the rank of Z is too low, the columns that would only be rounding error are zero. The sums
+    run over blocks of rows in float64, so that float32 loses no further precision.
 
     Examples
     --------
@@ -177,9 +178,9 @@ def kmeans(
     random_state: int | np.random.RandomState | None = None,
     sample: int = 20_000,
 ) -> KMeans:
-    """Fit k-means to the rows of Y, at a cost that the restarts do not multiply.
+    """Fit k-means to the rows of Y, without multiplying the cost by the number of restarts.
 
-    Of more than ``sample`` rows (and ten per cluster) the restarts see only that many, drawn at
+    With more than ``max(sample, 10 n_clusters)`` rows, the restarts use only that many, drawn at
     random; the best of them starts one run on all rows.
 
     Examples
@@ -206,9 +207,9 @@ def component_clustering(
     n_init: int = 20,
     random_state: int | np.random.RandomState | None = None,
 ) -> np.ndarray:
-    """Label the connected components of a graph that was made to have ``n_clusters`` of them.
+    """Label the connected components of a graph that was built to have ``n_clusters`` of them.
 
-    When their number is another one it warns, and spectral clustering of the graph answers.
+    If it has a different number, warn and use spectral clustering of the graph instead.
 
     Examples
     --------
@@ -228,9 +229,9 @@ def component_clustering(
 
 @contextmanager
 def quiet_kmeans() -> Iterator[None]:
-    """Silence k-means where duplicated samples leave fewer distinct points than clusters.
+    """Silence k-means if duplicated samples leave fewer distinct points than clusters.
 
-    The labels stay in range then; some clusters are empty.
+    The labels stay in range; some clusters are then empty.
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=ConvergenceWarning, message="Number of distinct")

@@ -1,10 +1,10 @@
 """Data sets: published ones by name, your own files, and generated ones.
 
-The way of a data set by name::
+How a data set is loaded by name::
 
     registry -> download -> load (-> files, yale) -> Dataset
 
-The way of your own files::
+How your own files are loaded::
 
     readers (tables, columns) -> files: one file                    -> Dataset
                               -> parts (ids) -> alignment, matching -> MatchedViews

@@ -1,4 +1,4 @@
-"""How samples are matched, by id or by order: for every view the row of each sample.
+"""Match samples by id or by order: find the row of each sample in each view.
 
 The row is -1 where a view lacks the sample, or has only missing values for it.
 """
@@ -14,7 +14,10 @@ from polyspan.datasets.parts import Part
 
 
 def without_row_numbers(parts: list[Part]) -> list[Part]:
-    """Forget the ids that only count the rows, unless all ids are of that kind and some do not."""
+    """Drop ids that only number the rows in order.
+
+    If every view has an index column and some index is not in order, all ids are kept.
+    """
 
     def counts(part: Part, in_order: bool = False) -> bool:
         if part.ids is None or not ROW_NUMBERS.fullmatch(part.id_name):
@@ -29,10 +32,10 @@ def without_row_numbers(parts: list[Part]) -> list[Part]:
     if named and shuffled:
         one, other = shuffled[0], named[0]
         raise ValueError(
-            f"{one.file} has no ids but row numbers in another order "
+            f"{one.file} has no ids, only row numbers that are not in order "
             f"({', '.join((one.ids or [])[:3])}, ...), which cannot be matched to the ids of "
-            f"{other.file} ({other.id_name!r}): write the ids into a column of {one.file}, or say "
-            f"with --id by which columns to match (--id '' is one without a name)"
+            f"{other.file} ({other.id_name!r}): add an id column to {one.file}, or use --id to "
+            f"name the columns to match by (--id '' is a column without a name)"
         )
     return [
         part._replace(ids=None, id_name="") if counts(part, in_order=True) else part
@@ -41,9 +44,9 @@ def without_row_numbers(parts: list[Part]) -> list[Part]:
 
 
 def rows_by_id(parts: list[Part], names: list[str], keep: bool) -> tuple[list[str], list[Any]]:
-    """All samples in the order of the first file, and the rows of each view that hold them.
+    """All samples in the order of the first file, and their rows in each view.
 
-    With ``keep`` samples may lack views, as long as shared samples link all files.
+    With ``keep``, samples may lack views, as long as shared samples link all files.
 
     Examples
     --------
@@ -61,7 +64,7 @@ def rows_by_id(parts: list[Part], names: list[str], keep: bool) -> tuple[list[st
             )
         if len(set(ids)) < len(ids):
             raise ValueError(
-                f"the ids of {name} in {part.file}, column {part.id_name!r}, must be all "
+                f"the ids of {name} in {part.file}, column {part.id_name!r}, must all be "
                 f"different, but {first_repeated(ids)}"
             )
     samples = list(dict.fromkeys(one for part in parts for one in part.ids or []))
@@ -70,7 +73,7 @@ def rows_by_id(parts: list[Part], names: list[str], keep: bool) -> tuple[list[st
         row = {one: i for i, one in enumerate(part.ids or [])}
         places.append(np.array([row.get(one, -1) for one in samples]))
     there = np.array(places) >= 0
-    # To keep samples that lack views it is enough that chains of shared samples link all views.
+    # When samples may lack views, it is enough that chains of shared samples link all views.
     both = there.astype(float) @ there.T
     linked = connected_components(both, directed=False)[0] == 1 if keep else there.all(0).any()
     if not linked:
@@ -79,7 +82,7 @@ def rows_by_id(parts: list[Part], names: list[str], keep: bool) -> tuple[list[st
             for part in {part.file: part for part in parts}.values()
         ]
         columns = set.intersection(*(set(part.columns) for part in parts))
-        turned = "; the tables share column names: if those are the samples, turn the tables"
+        turned = "; the tables share column names: if those are the samples, transpose the tables"
         what = "the files do not share ids" if keep else "no id is in every file"
         raise ValueError(
             f"{what}: {'; '.join(heads)}: check --id, or --drop the id columns to "
@@ -93,7 +96,7 @@ def rows_by_id(parts: list[Part], names: list[str], keep: bool) -> tuple[list[st
 def rows_by_order(
     parts: list[Part], names: list[str], notes: list[str]
 ) -> tuple[list[str], list[Any]]:
-    """The same for views whose rows are the same samples; ids of one view name them for all.
+    """Like `rows_by_id`, for views whose rows are the same samples; one view's ids name them all.
 
     Examples
     --------
@@ -107,10 +110,10 @@ def rows_by_order(
     if len(set(lengths)) > 1:
         told = ", ".join(f"{a} has {b}" for a, b in zip(names, lengths, strict=True))
         shapes = [part.matrix.shape for part in parts]
-        advice = f"give every file an id column (none was recognised in {', '.join(bare)})"
+        advice = f"give every file an id column (none was found in {', '.join(bare)})"
         if any(a[0] == b[1] for a in shapes for b in shapes if a[0] != b[0]):
             sizes = ", ".join(f"{a} is {n} x {d}" for a, (n, d) in zip(names, shapes, strict=True))
-            advice = f"samples must be in rows, and one seems to have them in columns: {sizes}"
+            advice = f"samples must be in rows, but one view seems to have them in columns: {sizes}"
         raise ValueError(
             f"samples are matched by order, which needs the same number of rows, but {told}: "
             f"{advice}"
@@ -123,7 +126,7 @@ def rows_by_order(
         )
     if named:
         notes.append(
-            f"{', '.join(bare)} has no id column: its rows are taken to be the samples of "
+            f"{', '.join(bare)} has no id column: its rows are assumed to be the samples of "
             f"{named[0].file}, in that order"
         )
     samples = named[0].ids if named else None
@@ -135,7 +138,7 @@ def rows_by_order(
 
 
 def _rows_without_values(matrix: Any) -> Any:
-    if sparse.issparse(matrix):  # what is not stored is a zero, a value
+    if sparse.issparse(matrix):  # an entry that is not stored is zero, which is a value
         return np.zeros(matrix.shape[0], dtype=bool)
     return np.isnan(matrix).all(axis=1)
 
@@ -174,13 +177,13 @@ def _not_finite(part: Part, matrix: Any, samples: list[str]) -> str:
     return (
         f"{where}: {len(i)} value{'s' * (len(i) > 1)} {'are' if len(i) > 1 else 'is'} {what}, in "
         f"{rows} row{'s' * (rows > 1)} and {columns} column{'s' * (columns > 1)} "
-        f"({'; '.join(places)}{'; ...' * (len(i) > 3)}): fill them in, or leave the rows or the "
-        "columns (--drop COLUMN) out"
+        f"({'; '.join(places)}{'; ...' * (len(i) > 3)}): fill them in, or leave out the rows or "
+        "the columns (--drop COLUMN)"
     )
 
 
 def tell_lacking(lacking: dict[str, list[str]], most: int = 5) -> str:
-    """Say which samples lack which view: how many, and the first."""
+    """Say which samples lack which view: how many, and the first few."""
     told = [
         f"{len(samples)} lack {view} ({', '.join(samples[:most])}{', ...' * (len(samples) > most)})"
         for view, samples in lacking.items()

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 LABEL_NAMES = ["truth", "truelabel", "true_label", "label", "labels", "gt", "gnd", "y", "target"]
-# What programs write for a value that is not there: pandas, R, SQL, spreadsheets.
+# What programs write for a missing value: pandas, R, SQL, spreadsheets.
 MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "<na>"})
 
 
 def as_numbers(column: Sequence[Any]) -> NDArray[np.float64] | None:
-    """The column as floats, empty fields as NaN; None when it is not numbers.
+    """The column as floats, missing values as NaN; None if it holds anything but numbers.
 
     Examples
     --------
@@ -26,12 +26,12 @@ def as_numbers(column: Sequence[Any]) -> NDArray[np.float64] | None:
         found = np.array([np.nan if is_missing(v) else float(v) for v in column])
     except (TypeError, ValueError):
         return None
-    # Python reads 1_2 as 12; in a table it is a name.
+    # Python reads 1_2 as 12, but in a table it is text.
     return None if any(isinstance(v, str) and "_" in v for v in column) else found
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a field of a table holds nothing, or a word for it.
+    """Whether a field of a table is empty or holds a word for a missing value.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def is_missing(value: Any) -> bool:
 
 
 def is_id_name(name: str) -> bool:
-    """Whether a column of this name holds ids.
+    """Whether a column with this name holds ids.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def is_id_name(name: str) -> bool:
 
 
 def quoted(names: Iterable[str], most: int = 12) -> str:
-    """Names for a message, the first ones of many.
+    """Names for a message, at most the first ``most`` of them.
 
     Examples
     --------

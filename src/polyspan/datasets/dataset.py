@@ -49,7 +49,7 @@ class Dataset:
 
 
 def contiguous_labels(values: ArrayLike) -> NDArray[np.int64]:
-    """Any class marks (numbers, words) as integers 0, 1, ... in sorted order.
+    """Convert class labels of any kind (numbers, words) to integers 0, 1, ... in sorted order.
 
     Examples
     --------

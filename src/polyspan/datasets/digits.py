@@ -6,14 +6,14 @@ from numpy.typing import NDArray
 from polyspan.datasets.dataset import Dataset
 
 N_BINS = 8  # directions of the gradient histogram
-CELL = 4  # pixels on a side of its cells: 2 x 2 cells in an 8 x 8 image
+CELL = 4  # side of a cell in pixels: 2 x 2 cells in an 8 x 8 image
 
 
 def load_digits_views(n_samples: int | None = None, random_state: int | None = 0) -> Dataset:
     """Three views of the 1797 handwritten digits (8 x 8 pixels) bundled with scikit-learn.
 
     ========== ======== ==========================================================================
-    view       features what it sees
+    view       features what it shows
     ========== ======== ==========================================================================
     pixels     64       grey values from 0 to 1: where the ink is
     fourier    40       magnitudes of the two-dimensional Fourier transform (one half-plane): which
@@ -25,10 +25,10 @@ def load_digits_views(n_samples: int | None = None, random_state: int | None = 0
     Parameters
     ----------
     n_samples : int, optional
-        Size of a random subset with equally many samples of each digit (up to one, while they
-        last); all 1797 when None.
+        Size of a random subset with the same number of samples of each digit (up to a difference
+        of one, as long as there are enough); all 1797 when None.
     random_state : int or None, default=0
-        Seed of the subset.
+        Seed for drawing the subset.
 
     Returns
     -------
@@ -85,7 +85,7 @@ def _balanced_subset(
             f"got {n_samples}"
         )
     order = np.random.default_rng(random_state).permutation(len(labels))
-    place = np.empty(len(labels), dtype=np.int64)  # the how-manieth of its class, in random order
+    place = np.empty(len(labels), dtype=np.int64)  # position within its class, in random order
     for c in range(n_classes):
         members = order[labels[order] == c]
         place[members] = np.arange(len(members))

@@ -1,4 +1,4 @@
-"""Downloads: under a temporary name, checked, and only then moved to their place."""
+"""Downloads: saved under a temporary name, checked, and only then moved into place."""
 
 import sys
 import time
@@ -8,40 +8,40 @@ from pathlib import Path
 from polyspan.atomic import replacing
 from polyspan.datasets.registry import Entry, cache_dir, file_problem, find_entry, locate
 
-ATTEMPTS = 3  # on connection trouble
+ATTEMPTS = 3  # if the connection fails
 PAUSE = 1.0  # seconds before the second attempt; doubled for the third
-TIMEOUT = 30.0  # seconds without an answer
+TIMEOUT = 30.0  # seconds without a response
 
 
 def fetch_dataset(
     name: str, *, base_url: str | None = None, force: bool = False, progress: bool = True
 ) -> Path | None:
-    """Download a data set into the cache, unless it is here already.
+    """Download a data set into the cache, unless it is already on this machine.
 
-    The file is checked against its published hash before it gets its name: whatever goes wrong,
-    nothing half-written stays behind.
+    The file is checked against its published hash before it gets its final name: whatever goes
+    wrong, no half-written file is left behind.
 
     Parameters
     ----------
     name : str
         Name of the data set, see `list_datasets`.
     base_url : str, optional
-        Server to ask instead of raw.githubusercontent.com (or instead of ``$POLYSPAN_MIRROR``);
+        Server to use instead of raw.githubusercontent.com (or instead of ``$POLYSPAN_MIRROR``);
         it must use the same paths.
     force : bool, default=False
-        Download even when a good copy is in ``$POLYSPAN_DATA`` or in the cache.
+        Download even if a good copy is in ``$POLYSPAN_DATA`` or in the cache.
     progress : bool, default=True
         Show a progress bar in a terminal.
 
     Returns
     -------
     Path or None
-        Where the file lies; None for a data set that is built in and has no file.
+        Path of the file; None for a data set that is built in and has no file.
 
     Raises
     ------
     OSError
-        The download failed, or its bytes are not the published ones.
+        The download failed, or the file differs from the published one.
 
     Examples
     --------
@@ -79,21 +79,21 @@ def _download(entry: Entry, url: str, part: Path, progress: bool) -> None:
             with _Bar(entry) if progress and sys.stderr.isatty() else nullcontext(False) as bar:
                 pooch.HTTPDownloader(progressbar=bar, timeout=TIMEOUT)(url, str(part), None)
             return
-        except OSError as error:  # every exception of requests is one, and has no errno
-            if error.errno is not None:  # the disk's trouble, not the network's
+        except OSError as error:  # includes all exceptions of requests, which have no errno
+            if error.errno is not None:  # a disk error, not a network error
                 raise
             status = getattr(getattr(error, "response", None), "status_code", None)
             if attempt == ATTEMPTS or (status is not None and status < 500):
                 if status is not None:
                     reason = f"the server answered {status}"
                 else:
-                    reason = f"the connection failed or was cut ({type(error).__name__})"
+                    reason = f"the connection failed or was lost ({type(error).__name__})"
                 raise OSError(f"could not download {entry.name} from {url}: {reason}") from error
             time.sleep(PAUSE * 2 ** (attempt - 1))
 
 
 class _Bar:
-    """What pooch asks of a progress bar, drawn by rich."""
+    """The progress bar interface that pooch expects, drawn by rich."""
 
     def __init__(self, entry: Entry) -> None:
         from rich.console import Console
@@ -102,7 +102,7 @@ class _Bar:
         columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
         self.progress = Progress(*columns, console=Console(stderr=True))
         self.task = self.progress.add_task(entry.name, total=entry.bytes)
-        self.total = 0  # set by pooch from the server's answer
+        self.total = 0  # set by pooch from the server's response
 
     def __enter__(self) -> "_Bar":
         self.progress.start()
@@ -118,4 +118,4 @@ class _Bar:
         self.progress.reset(self.task)
 
     def close(self) -> None:
-        pass  # the with statement does it, also after an error
+        pass  # the with statement does it, even after an error

@@ -1,10 +1,10 @@
 """Your own files: .mat (all versions), .npz, .npy, .csv, .tsv, .parquet and .mtx.
 
-A .mat or .npz file holds all views and the labels; any other is one view with samples in rows, a
-table (.csv, .tsv, .parquet) or a bare matrix (.npy, MatrixMarket). Published .mat files differ in
-everything: samples in rows or in columns, views in a cell array or as named variables, labels under
-a dozen names. The rules here read them all: the labels are found by their name and give the number
-of samples; each view is turned so that its rows are the samples.
+A .mat or .npz file holds all views and the labels; any other file is one view with samples in rows,
+a table (.csv, .tsv, .parquet) or a bare matrix (.npy, MatrixMarket). Published .mat files follow no
+common layout: samples in rows or in columns, views in a cell array or as named variables, labels
+under a dozen names. The rules here read them all: the labels are found by their name and give the
+number of samples; each view is transposed if needed so that its rows are the samples.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,19 +35,19 @@ def load_file(
     Parameters
     ----------
     path : str or Path
-        The file; its ending says what it is. .csv, .tsv and .mtx may be packed (.csv.gz). MATLAB
-        files of version 7.3 and .parquet need the extra ``polyspan[files]``.
+        The file; its extension gives the format. .csv, .tsv and .mtx may be compressed (.csv.gz).
+        MATLAB files of version 7.3 and .parquet need the extra ``polyspan[files]``.
     views : sequence of str, optional
-        .mat and .npz: the variables that are views, a matrix or a cell array of matrices each.
-        Without it: the first cell array of matrices, or else every matrix with as many rows or
+        .mat and .npz: the variables that are views, each a matrix or a cell array of matrices.
+        By default: the first cell array of matrices, or else every matrix with as many rows or
         columns as there are labels.
-        Tables: the columns that make up the one view. Without it: all but `labels`.
+        Tables: the columns that make up the one view. By default: all but `labels`.
     labels : str, optional
-        The variable or column with the true classes, numbers or words. Without it: in .mat and
+        The variable or column with the true classes, numbers or words. By default: in .mat and
         .npz the variable with a usual name (truth, gt, gnd, y, label, ...), if there is one;
         in other files none.
     header : bool, optional
-        .csv and .tsv: whether the first row holds names. Without it: see the notes.
+        .csv and .tsv: whether the first row holds names. By default: see the notes.
 
     Returns
     -------
@@ -57,13 +57,13 @@ def load_file(
 
     Notes
     -----
-    A matrix with as many rows as columns is taken to have its samples in rows. Without labels, the
-    samples are in rows if all views have equally many rows, else in columns.
+    A square matrix is assumed to have its samples in rows. Without labels, the samples are in rows
+    if all views have the same number of rows, otherwise in columns.
 
-    In a .csv file the delimiter is a comma, a semicolon or a tab. The first row is taken for names
-    if something in it is not a number, unless its numbers are in no order, as in a sample after
-    its id; and if it counts (0, 1, 2, ...) and the next row does not. Where it could be both,
-    `header` must say it. Missing values (empty, NA, NaN, null, ...) become NaN.
+    In a .csv file the delimiter is a comma, a semicolon or a tab. The first row is read as names
+    if it contains anything but numbers, unless its numbers are not in ascending order, as in a
+    sample that starts with an id; and if it counts (0, 1, 2, ...) and the next row does not. If it
+    could be either, `header` must decide. Missing values (empty, NA, NaN, null, ...) become NaN.
 
     Examples
     --------
@@ -79,10 +79,10 @@ def load_file(
     ending = check_file(path)
     contents = read_file(path, header)
     if ending in TABLES:
-        contents.pop("", None)  # row numbers that pandas writes without a name
+        contents.pop("", None)  # row numbers, which pandas writes without a name
         return _from_table(path, contents, views, labels)
     if ending in (".npy", ".mtx"):
-        views = list(contents)  # it is the view, even with a single column
+        views = list(contents)  # the matrix is the view, even with a single column
     return _from_variables(path, contents, views, labels)
 
 
@@ -97,11 +97,11 @@ def _from_table(
     _check_present(path, columns, [*names, *([labels] if labels else [])], "column")
     numbers = {name: as_numbers(columns[name]) for name in names}
     if words := [name for name in names if numbers[name] is None]:
-        hint = "" if labels else f"; if one is the labels, say labels={words[-1]!r}"
+        hint = "" if labels else f"; if one holds the labels, pass labels={words[-1]!r}"
         raise ValueError(f"{path}: not numbers in column {quoted(words)}{hint}")
     if not names or len(columns[names[0]]) == 0:
         raise ValueError(
-            f"{path} holds no samples" if names else f"{path} has no columns of a view"
+            f"{path} holds no samples" if names else f"{path} has no columns for a view"
         )
     view = np.column_stack([column for column in numbers.values() if column is not None])
     classes = _clean_labels(path, columns[labels]) if labels else None
@@ -176,7 +176,9 @@ def _samples_in_rows(
         for axis in (0, 1):
             if len({shape[axis] for shape in shapes}) == 1:
                 return [matrix if axis == 0 else matrix.T for _, matrix in named]
-        raise ValueError(f"{path}: the views share no number of samples, their shapes are {shapes}")
+        raise ValueError(
+            f"{path}: the views differ in their number of samples; their shapes are {shapes}"
+        )
     for name, matrix in named:
         if n_samples not in matrix.shape:
             raise ValueError(

@@ -22,18 +22,18 @@ def make_subspaces(
 
     Every cluster has its own random subspace in every view. A sample has one vector of
     Gaussian coefficients, and each view maps it into that view's subspace of the sample's cluster:
-    the views share both the clusters and the way in which samples combine into each other.
+    the views share both the clusters and the way samples are combinations of each other.
 
     Parameters
     ----------
     n_samples : int, default=150
-        Number of samples; the clusters differ in size by one at most.
+        Number of samples; cluster sizes differ by at most one.
     n_clusters : int, default=3
         Number of clusters.
     n_views : int, optional
-        Number of views; the length of `n_features`, or 2 when that is one number.
+        Number of views. By default the length of `n_features`, or 2 if that is one number.
     n_features : int or sequence of int, default=30
-        Features of every view, or of each view.
+        Number of features: one for all views, or one per view.
     subspace_dim : int, default=3
         Dimension of every subspace.
     noise : float, default=0.0
@@ -43,7 +43,7 @@ def make_subspaces(
         Fraction of the samples, drawn anew in each view, that are replaced in that view by a
         random vector of the usual length.
     random_state : int or None, default=0
-        Seed of the random numbers; None takes a new one each time.
+        Seed of the random numbers; None uses a new one each time.
 
     Returns
     -------
@@ -112,4 +112,4 @@ def _check_arguments(
     if not noise >= 0:
         raise ValueError(f"noise must be 0 or more, got {noise}")
     if not 0 <= outliers <= 1:
-        raise ValueError(f"outliers is a fraction from 0 to 1, got {outliers}")
+        raise ValueError(f"outliers must be a fraction from 0 to 1, got {outliers}")

@@ -1,8 +1,8 @@
-"""How the ids of a table are found: by the name of a column, by its words, by its numbers.
+"""Find the id column of a table, by its name or its values.
 
-The id column of a table is the one that ``id`` names; without it the first column, if its name
-says so (id, sample, patient_id, name, ...) or if it holds words that are all different; or another
-column whose name says so, if its values are all different; or the index that pandas wrote.
+The id column is the one named by ``id``. By default it is the first column, if its name says so
+(id, sample, patient_id, name, ...) or if it holds words that are all different; or another
+column whose name says so, if its values are all different; or the index written by pandas.
 """
 
 import re
@@ -18,15 +18,15 @@ ROW_NUMBERS = re.compile(r"|index|Unnamed: \d+(\.\d+)*")  # columns that may jus
 
 
 class Table(NamedTuple):
-    """A table as it is in its file, without the columns to drop."""
+    """A table as read from its file, without the columns to drop."""
 
     columns: dict[str, Sequence[Any]]
     dropped: list[str]
-    nameless: bool  # the file has no names of columns
+    nameless: bool  # whether the file has no column names
 
 
 def id_columns(tables: dict[Path, Table], wanted: list[str]) -> dict[Path, str | None]:
-    """The id column of every table, None where there is none; see the notes of `load_views`.
+    """The id column of every table, None if it has none; see the notes of `load_views`.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def id_columns(tables: dict[Path, Table], wanted: list[str]) -> dict[Path, str |
     }
     rows = {path: _row_numbers(table) for path, table in tables.items()}
     if None in named.values() and None not in rows.values():
-        # Not all have ids, but all have the row numbers of a table from which they may be taken.
+        # Not all have ids, but all have row numbers, perhaps of one table they were taken from.
         numbers = [as_ids(tables[path].columns[name or ""]) for path, name in rows.items()]
         if not all(counts_rows(ids, in_order=True) for ids in numbers):
             return rows
@@ -64,7 +64,7 @@ def _wanted_column(path: Path, table: Table, wanted: list[str]) -> str:
 
 
 def _first_column(table: Table) -> str | None:
-    """The first column if its name says that it holds ids, or its words."""
+    """The first column, if its name says that it holds ids or if it holds distinct words."""
     first = next(iter(table.columns), None)
     if first is None:
         return None
@@ -75,7 +75,7 @@ def _first_column(table: Table) -> str | None:
 
 
 def _shared_column(tables: list[Table]) -> str | None:
-    """A column that all tables have, whose name says that it holds ids and whose values may be."""
+    """A column in all tables whose name says that it holds ids and whose values can be ids."""
     if not tables:
         return None
     names = [
@@ -91,7 +91,7 @@ def _shared_column(tables: list[Table]) -> str | None:
 
 
 def _named_column(table: Table) -> str | None:
-    """A column of this table alone whose name says that it holds ids and whose values may be."""
+    """A column of this one table whose name says that it holds ids and whose values can be ids."""
     for name, column in table.columns.items():
         if is_id_name(name) and not ROW_NUMBERS.fullmatch(name) and may_be_ids(column):
             return name
@@ -99,13 +99,13 @@ def _named_column(table: Table) -> str | None:
 
 
 def _row_numbers(table: Table) -> str | None:
-    """The first column, if by its name it is the index that pandas wrote."""
+    """The first column, if its name is that of an index written by pandas."""
     first = next(iter(table.columns), None)
     return first if first is not None and ROW_NUMBERS.fullmatch(first) else None
 
 
 def is_like_id(name: str) -> bool:
-    """Whether a column of this name may hold ids, if its values allow it."""
+    """Whether a column with this name may hold ids, if its values allow it."""
     return is_id_name(name) or name.lower().endswith("_id")
 
 
@@ -115,7 +115,7 @@ def _all_different(column: Sequence[Any]) -> bool:
 
 
 def may_be_ids(column: Sequence[Any]) -> bool:
-    """Whether a column holds words or whole numbers that are all there and all different.
+    """Whether a column holds words or whole numbers, none missing and all different.
 
     Examples
     --------
@@ -129,19 +129,19 @@ def may_be_ids(column: Sequence[Any]) -> bool:
 
 
 def all_whole(numbers: Any) -> bool:
-    """Whether numbers are all there and all whole."""
+    """Whether all numbers are finite and whole."""
     return bool(np.all(np.isfinite(numbers)) and np.all(numbers == np.floor(numbers)))
 
 
 def numbers_rows(name: str, column: Sequence[Any]) -> bool:
-    """Whether a column is the index of pandas, perhaps of rows that were chosen or shuffled."""
+    """Whether a column is a pandas index, perhaps of selected or shuffled rows."""
     if not ROW_NUMBERS.fullmatch(name) or as_numbers(column) is None:
         return False
     return counts_rows(as_ids(column)) if name == "index" else may_be_ids(column)
 
 
 def counts_rows(ids: list[str], in_order: bool = False) -> bool:
-    """Whether ids are the numbers from 0 or from 1 on, in any order or in theirs.
+    """Whether ids are consecutive numbers from 0 or 1, in any order or, ``in_order``, ascending.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def counts_rows(ids: list[str], in_order: bool = False) -> bool:
 
 
 def as_ids(values: Sequence[Any]) -> list[str]:
-    """Ids as words: 7, 7.0 and "7" are the same; what is missing is empty.
+    """Ids as strings: 7, 7.0 and "7" are the same; a missing id is empty.
 
     Examples
     --------
@@ -174,7 +174,7 @@ def as_ids(values: Sequence[Any]) -> list[str]:
 
 
 def first_repeated(ids: list[str]) -> str:
-    """Say which id comes twice, and where.
+    """Say which id is repeated, and where.
 
     Examples
     --------

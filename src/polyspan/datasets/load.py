@@ -1,4 +1,4 @@
-"""load_dataset: a data set by its name, checked against the registry."""
+"""Load a data set by name and check it against the registry."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,13 +17,13 @@ def load_dataset(name: str) -> Dataset:
     """Load a data set by name.
 
     The file is looked for in ``$POLYSPAN_DATA``, then in the user's cache (``$POLYSPAN_CACHE``, or
-    the system's folder for caches). ``polyspan data fetch NAME`` or `fetch_dataset` downloads it.
+    the system's cache folder). ``polyspan data fetch NAME`` or `fetch_dataset` downloads it.
 
     Parameters
     ----------
     name : str
-        A name from `list_datasets`. Capitals, dashes and underscores do not matter, and common
-        other spellings are known: "3-Sources" is "three_sources".
+        A name from `list_datasets`. Case, dashes and underscores do not matter, and common
+        alternative spellings are known: "3-Sources" is "three_sources".
 
     Returns
     -------
@@ -33,7 +33,7 @@ def load_dataset(name: str) -> Dataset:
     Raises
     ------
     ValueError
-        There is no data set of that name, or the file does not hold what it should.
+        There is no data set of that name, or the file does not hold the expected data.
     FileNotFoundError
         The file has not been downloaded.
 
@@ -70,7 +70,7 @@ def load_dataset(name: str) -> Dataset:
 
 
 def content_problem(data: Dataset, entry: Entry) -> str | None:
-    """What differs from the registry, in a few words; None when nothing does."""
+    """How the data differ from the registry, in a few words; None if they do not."""
     expected = [(entry.samples, features) for features in entry.views.values()]
     shapes = [tuple(view.shape) for view in data.views]
     if shapes != expected:

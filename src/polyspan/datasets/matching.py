@@ -1,7 +1,7 @@
-"""Several files, one set of samples: views matched by an id column, or by order.
+"""Read views from several files and match their samples by an id column, or by order.
 
 `polyspan.datasets.ids` finds the id column of a table; AnnData and MuData have their obs_names. If
-every view has ids the samples are matched by them, otherwise by order, which needs the same number
+every view has ids, the samples are matched by id, otherwise by order, which needs the same number
 of rows (`polyspan.datasets.alignment`).
 """
 
@@ -25,30 +25,30 @@ from polyspan.datasets.readers import check_file
 
 @dataclass(frozen=True, repr=False, eq=False)
 class MatchedViews:
-    """Views of the same samples in the same order, and how they came together.
+    """Views of the same samples in the same order, and how they were matched.
 
     Attributes
     ----------
     views : list of (n_samples, n_features) arrays or sparse arrays
         One matrix per view, samples in rows, float64.
     view_names : list of str
-        The file's name without its ending; ``file:view`` where a file holds several.
+        The file name without its extension; ``file:view`` where a file holds several.
     files : list of str
         The file of each view, as given.
     rows : list of int
-        Rows of each view in its file.
+        Number of rows of each view in its file.
     ids : list of str or None
-        The samples; None when no file has ids.
+        The ids of the samples; None if no file has ids.
     id_name : str
-        Name of the id column, of the first file that has one; "" when there is none.
+        Name of the id column in the first file that has one; "" if there is none.
     matched_by : str
         "id" or "order".
     lacking : dict of str to list of str
-        By view, the samples that it lacks, among all samples of all files; only views that do.
+        For each view that lacks samples, those samples, out of all samples in all files.
     dropped : list of str
         Samples that were left out because they lack a view.
     notes : list of str
-        What a person should know: sentences.
+        Sentences to show to the user.
     """
 
     views: list[Any]
@@ -79,37 +79,39 @@ def load_views(
 ) -> MatchedViews:
     r"""Load views from several files and match their samples.
 
-    This is how `polyspan fit` reads; the messages name its options, which are called the same here.
+    `polyspan fit` reads files this way; error messages name its options, which have the same names
+    here.
 
     Parameters
     ----------
     paths : sequence of str or Path
         Tables (.csv, .tsv, .parquet) and matrices (.npy, .mtx) are one view each, samples in rows.
         .npz and .mat may hold several, see `load_file`; labels in them are not used. AnnData
-        (.h5ad) is one view, its X; MuData (.h5mu) one per modality: extra ``polyspan[bio]``.
+        (.h5ad) is one view, its X; MuData (.h5mu) is one view per modality; both need the extra
+        ``polyspan[bio]``.
     id : str or sequence of str, optional
-        Name of the id column, or names where files differ. Without it see the notes.
+        Name of the id column, or several names if the files differ. By default, see the notes.
     drop : sequence of str, optional
-        Columns to leave out, of every table that has them.
+        Columns to leave out of every table that has them.
     missing : {"fail", "drop", "keep"}, default="fail"
         When samples lack a view: raise an error that says which, leave them out, or keep them with
-        rows of NaN. A row without any value counts as lacking.
+        rows of NaN. A row without any value counts as missing.
     header : bool, optional
         .csv and .tsv: whether the first row holds names; see `load_file`.
 
     Returns
     -------
     MatchedViews
-        In the order of the first file.
+        Samples in the order of the first file.
 
     Notes
     -----
-    The id column of a table is its first one if it is called id, sample, sample_id, subject,
+    The id column of a table is its first column if that is called id, sample, sample_id, subject,
     patient, cell, barcode, name, ... or if it holds words that are all different. Otherwise it is
-    a column anywhere that is called so, or ``..._id`` in all tables, if its values are all
-    different, words or whole numbers; or else the index that pandas wrote, unless that only counts
-    the rows. Row numbers are never a feature. In .npz it is a vector of such a name. AnnData and
-    MuData have obs_names. If every view has ids they match the samples; otherwise their order does.
+    any column with such a name, or named ``..._id`` in all tables, if its values are words or whole
+    numbers and all different; or else the index written by pandas, unless that only numbers
+    the rows. Row numbers are never a feature. In .npz it is a vector with such a name. AnnData and
+    MuData have obs_names. If every view has ids, samples are matched by id; otherwise by order.
 
     Examples
     --------
@@ -170,12 +172,12 @@ def load_views(
 def _kept(
     samples: list[str], places: list[Any], lacking: dict[str, list[str]], missing: str
 ) -> Any:
-    """Which samples stay, when some lack a view; an error where ``missing`` does not allow it."""
+    """Which samples to keep if some lack a view; an error if ``missing`` does not allow it."""
     whole = np.logical_and.reduce([rows >= 0 for rows in places])
     if missing == "fail" and lacking:
         raise ValueError(
-            f"{tell_lacking(lacking)}; say --missing drop to leave them out, which keeps the "
-            f"{whole.sum()} samples of {len(samples)} that have every view"
+            f"{tell_lacking(lacking)}; use --missing drop to leave them out, which keeps the "
+            f"{whole.sum()} of {len(samples)} samples that have every view"
         )
     if missing == "drop" and lacking and not whole.any():
         raise ValueError(f"no sample has every view: {tell_lacking(lacking)}")
@@ -183,14 +185,16 @@ def _kept(
 
 
 def check_paths(paths: list[Path]) -> list[Path]:
-    """Refuse files that are not there, or whose kind is unknown, or that are named twice."""
+    """Refuse files that do not exist, have an unknown format, or are given twice."""
     if not paths:
         raise ValueError("name at least one file")
     for path in paths:
         if path.suffix.lower() in (".xlsx", ".xls", ".ods"):
             raise ValueError(f"{path} is a spreadsheet: save its sheet as CSV first")
         if "=" in path.name and not path.exists():
-            raise FileNotFoundError(f"there is no file {path}: is it a parameter? --set {path}")
+            raise FileNotFoundError(
+                f"there is no file {path}: if it is a parameter, use --set {path}"
+            )
         check_file(path, BIO)
     real = [path.resolve() for path in paths]
     if twice := [str(path) for path, one in zip(paths, real, strict=True) if real.count(one) > 1]:

@@ -1,4 +1,4 @@
-"""Views as they are in their files, with their ids: tables, matrices, AnnData and MuData."""
+"""Read views and their ids from files: tables, matrices, AnnData and MuData."""
 
 import shlex
 import warnings
@@ -29,10 +29,10 @@ BIO = (".h5ad", ".h5mu")
 
 
 class Part(NamedTuple):
-    """One view as it is in its file."""
+    """One view as read from its file."""
 
     file: str
-    name: str  # of the view in the file; "" when it is the only one
+    name: str  # of the view in the file; "" if it is the only one
     matrix: Any
     ids: list[str] | None = None
     id_name: str = ""
@@ -47,7 +47,7 @@ def read_parts(
     header: bool | None,
     notes: list[str],
 ) -> list[Part]:
-    """All views of all files, in their order; what a person should know is added to the notes."""
+    """All views of all files, in order; messages for the user are added to the notes."""
     tables = {
         path: _read_table(path, drop, header, notes)
         for path in files
@@ -66,7 +66,7 @@ def read_parts(
 
 
 def view_names(parts: list[Part]) -> list[str]:
-    """The files' names without endings, or as given where two would be the same."""
+    """The file names without extensions, or the paths as given if two would be the same."""
     stems = {part.file: Path(Path(part.file).name.removesuffix(".gz")).stem for part in parts}
     if len(set(stems.values())) < len(stems):
         stems = {file: file for file in stems}
@@ -109,20 +109,20 @@ def _ids_of_npz(path: Path, wanted: list[str], n: int) -> tuple[list[str] | None
 def _read_bio(path: Path, ending: str, wanted: list[str]) -> list[Part]:
     package, read = ("anndata", "read_h5ad") if ending == ".h5ad" else ("mudata", "read_h5mu")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # both warn of their own future, which is not the user's
+        warnings.simplefilter("ignore")  # both warn of future changes that do not concern the user
         module = require(package, "bio", path.name)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             data = getattr(module, read)(path)
-    except Exception as error:  # a damaged file fails anywhere below, with any exception
+    except Exception as error:  # a damaged file may raise any exception
         first = str(error).strip().split("\n")[0]
         raise ValueError(f"{path} cannot be read by {package}: {first}") from error
     parts = []
     for name, one in {"": data}.items() if ending == ".h5ad" else data.mod.items():
         here = f"{path}:{name}" if name else str(path)
         if one.X is None or 0 in one.shape:
-            raise ValueError(f"{here} has no X, or an empty one: there is nothing to cluster")
+            raise ValueError(f"{here} has no X, or an empty X: there is nothing to cluster")
         matrix = one.X if sparse.issparse(one.X) else np.asarray(one.X)
         if matrix.dtype.kind not in "biuf":
             raise ValueError(f"{here}: X holds {matrix.dtype} values: convert them to numbers")
@@ -196,22 +196,22 @@ def _text_error(
         advice = f"{told}: leave them out with {flags}, or encode them as numbers"
     ids = as_ids(features[name])
     if name == first and len(ids) > len(set(ids)) > len(ids) / 2:
-        advice += f"; as ids they would have to be all different, but {first_repeated(ids)}"
+        advice += f"; ids would all have to be different, but {first_repeated(ids)}"
     different = [word for word in words if not asked and may_be_ids(features[word])]
     if different:
-        advice += f"; if {different[0]!r} is the id, say --id {shlex.quote(different[0])}"
+        advice += f"; if {different[0]!r} is the id, use --id {shlex.quote(different[0])}"
     return advice
 
 
 def _note_first_row(path: Path, names: list[str], nameless: bool, notes: list[str]) -> None:
     if nameless:
-        notes.append(f"{path}: the first row is taken for a sample; if it is names: --header yes")
+        notes.append(f"{path}: the first row is read as a sample; if it is names, use --header yes")
     elif (
         names[0]
         and not is_id_name(names[0])
         and any(as_numbers([name]) is not None for name in names)
     ):
-        notes.append(f"{path}: the first row is taken for names; if it is a sample: --header no")
+        notes.append(f"{path}: the first row is read as names; if it is a sample, use --header no")
 
 
 def _note_columns(
@@ -226,7 +226,7 @@ def _note_columns(
     told = [j for j, name in enumerate(names) if is_like_id(name) and all_whole(matrix[:, j])]
     for name in (names[j] for j in told):
         notes.append(
-            f"{path}: column {name!r} is used as a feature; if it is the id, say --id "
+            f"{path}: column {name!r} is used as a feature; if it is the id, use --id "
             f"{shlex.quote(name)}, otherwise leave it out: --drop {shlex.quote(name)}"
         )
     if 0 in told or ids is not None or len(names) == 1:
@@ -234,5 +234,5 @@ def _note_columns(
     if len(matrix) > 2 and may_be_ids(matrix[:, 0]):
         notes.append(
             f"{path}: the first column, {names[0]!r}, holds a different whole number in every row "
-            f"and is used as a feature; if it is the id, say --id {shlex.quote(names[0])}"
+            f"and is used as a feature; if it is the id, use --id {shlex.quote(names[0])}"
         )

@@ -1,6 +1,6 @@
-"""Readers by format: a file's contents by name, columns of a table or variables.
+"""One reader per format; each returns a file's contents by name: table columns or variables.
 
-The ending of a file says what it is: .mat (all versions), .npz, .npy, .mtx, or a table.
+The file extension gives the format: .mat (all versions), .npz, .npy, .mtx, or a table.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,27 +15,29 @@ from polyspan.inputs.optional import require
 
 
 def check_file(path: Path, others: Sequence[str] = ()) -> str:
-    """The ending that says what a file is, without .gz, if it can be read and is there.
+    """Return a file's extension, without .gz, after checking that it is known and the file exists.
 
     Examples
     --------
     >>> check_file(Path("pets.xlsx"))
     Traceback (most recent call last):
         ...
-    ValueError: pets.xlsx is none of .mat, .npz, .csv, .parquet, .tsv, .npy, .mtx: ...
+    ValueError: pets.xlsx is not a supported file: its name must end in one of .mat, .npz, ...
     """
     packed = path.suffix.lower() == ".gz"
     ending = Path(path.stem).suffix.lower() if packed else path.suffix.lower()
     known = [*_READERS, *others]
     if ending not in ((".csv", ".tsv", ".mtx") if packed else known):
-        raise ValueError(f"{path} is none of {', '.join(known)}: its ending says what it is")
+        raise ValueError(
+            f"{path} is not a supported file: its name must end in one of {', '.join(known)}"
+        )
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
     return ending
 
 
 def read_file(path: Path, header: bool | None = None) -> dict[str, Any]:
-    """The contents of a checked file by name: columns of a table, or variables."""
+    """The contents of a file by name: table columns or variables."""
     ending = check_file(path)
     return read_csv(path, header) if ending in (".csv", ".tsv") else _READERS[ending](path)
 
@@ -49,7 +51,7 @@ def _read_mat(path: Path) -> dict[str, Any]:
 
     try:
         variables = loadmat(path)
-    except Exception as error:  # a damaged file fails anywhere in the parser, with any exception
+    except Exception as error:  # a damaged file may raise any exception
         raise ValueError(f"{path} cannot be read as a MATLAB file: {error}") from error
     return {
         name: list(value.ravel(order="F")) if _is_cell(value) else value
@@ -67,20 +69,20 @@ def _read_mat_hdf5(path: Path) -> dict[str, Any]:
 
     def value(item: Any) -> Any:
         attributes = item.attrs
-        if "MATLAB_sparse" in attributes:  # compressed columns; `data` is missing when all is zero
+        if "MATLAB_sparse" in attributes:  # CSC; `data` is missing when all entries are zero
             ends = item["jc"][()].astype(np.int64)
             entries = item["data"][()] if "data" in item else np.empty(0)
             rows = item["ir"][()].astype(np.int64) if "ir" in item else np.empty(0, np.int64)
             shape = (int(attributes["MATLAB_sparse"]), len(ends) - 1)
             return sparse.csc_array((entries.astype(float), rows, ends), shape=shape)
         if isinstance(item, h5py.Group) or "MATLAB_empty" in attributes:
-            return None  # a struct, or an empty matrix of which only the size is stored
+            return None  # a struct, or an empty matrix, for which only the size is stored
         if attributes.get("MATLAB_class") == b"char":
             return None
         if h5py.check_ref_dtype(item.dtype) is not None:
             # A cell array: references, in MATLAB's order.
             return [value(file[reference]) for reference in item[()].ravel()]
-        return item[()].T  # HDF5 counts the dimensions the other way round
+        return item[()].T  # HDF5 stores the dimensions in reverse order
 
     try:
         with h5py.File(path) as file:
@@ -92,7 +94,7 @@ def _read_mat_hdf5(path: Path) -> dict[str, Any]:
 def _read_npz(path: Path) -> dict[str, Any]:
     try:
         with np.load(path, allow_pickle=False) as arrays:
-            if {"indptr", "format", "shape"} <= set(arrays.files):  # by scipy.sparse.save_npz
+            if {"indptr", "format", "shape"} <= set(arrays.files):  # from scipy.sparse.save_npz
                 return {path.stem: sparse.csr_array(sparse.load_npz(path))}
             return {name: arrays[name] for name in arrays.files}
     except Exception as error:  # a damaged file, or pickled objects, which are never loaded
@@ -111,8 +113,8 @@ def _read_mtx(path: Path) -> dict[str, Any]:
     from scipy.io import mmread
 
     try:
-        matrix = mmread(path)  # unpacks .gz itself
-    except Exception as error:  # a damaged file fails anywhere in the parser, with any exception
+        matrix = mmread(path)  # reads .gz directly
+    except Exception as error:  # a damaged file may raise any exception
         raise ValueError(f"{path} cannot be read as MatrixMarket: {error}") from error
     return {
         path.name.split(".mtx")[0]: sparse.csr_array(matrix) if sparse.issparse(matrix) else matrix

@@ -1,4 +1,4 @@
-"""The data sets known by name (registry.toml) and where their files lie."""
+"""The data sets known by name (registry.toml) and where their files are."""
 
 import functools
 import hashlib
@@ -20,7 +20,7 @@ class UnknownDatasetError(ValueError):
 
 @dataclass(frozen=True)
 class Entry:
-    """One data set of registry.toml; `file` is empty for what is built in."""
+    """One data set of registry.toml; `file` is empty for a built-in data set."""
 
     name: str
     title: str
@@ -69,7 +69,7 @@ def list_datasets() -> list[str]:
 
 
 def find_entry(name: str) -> Entry:
-    """The entry of that name; capitals, dashes, underscores and spaces do not matter.
+    """The entry with that name; case, dashes, underscores and spaces do not matter.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def _plain(name: str) -> str:
 
 
 def cache_dir() -> Path:
-    """Where downloads are kept: $POLYSPAN_CACHE, or the system's folder for caches."""
+    """Where downloads are kept: $POLYSPAN_CACHE, or the system's cache folder."""
     if folder := os.environ.get("POLYSPAN_CACHE"):
         return Path(folder)
     import pooch
@@ -109,7 +109,7 @@ def cache_dir() -> Path:
 
 
 def locate(entry: Entry) -> tuple[str, Path] | None:
-    """Where the file lies: ("POLYSPAN_DATA" or "cache", path), or None when it is in neither."""
+    """Where the file is: ("POLYSPAN_DATA" or "cache", path), or None if it is in neither."""
     places = [("cache", cache_dir())]
     if folder := os.environ.get("POLYSPAN_DATA"):
         places.insert(0, ("POLYSPAN_DATA", Path(folder)))
@@ -120,7 +120,7 @@ def locate(entry: Entry) -> tuple[str, Path] | None:
 
 
 def file_problem(path: Path, entry: Entry) -> str | None:
-    """What is wrong with the file's bytes, in a few words; None when they are as published."""
+    """What is wrong with the file's bytes, in a few words; None if they are as published."""
     content = path.read_bytes()
     if entry.bytes is not None and len(content) != entry.bytes:
         return f"it has {len(content):,} bytes, expected {entry.bytes:,}"

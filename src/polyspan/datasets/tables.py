@@ -17,7 +17,7 @@ TABLES = (".csv", ".tsv", ".parquet")
 
 
 def read_csv(path: Path, header: bool | None = None) -> dict[str, Sequence[Any]]:
-    r"""Columns of a .csv or .tsv file, which may be packed, as texts; see `load_file`.
+    r"""Columns of a .csv or .tsv file, possibly compressed, as strings; see `load_file`.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def read_csv(path: Path, header: bool | None = None) -> dict[str, Sequence[Any]]
         packed = path.read_bytes()
         text = (gzip.decompress(packed) if path.suffix == ".gz" else packed).decode("utf-8-sig")
     except (OSError, EOFError, zlib.error) as error:
-        raise ValueError(f"{path} cannot be unpacked: {error}") from error
+        raise ValueError(f"{path} cannot be read or decompressed: {error}") from error
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not UTF-8 text: save it as CSV UTF-8") from error
     first = text[: text.find("\n")] if "\n" in text else text
@@ -50,7 +50,7 @@ def read_csv(path: Path, header: bool | None = None) -> dict[str, Sequence[Any]]
             rows[0].insert(0, "")
         if len(row) != len(rows[0]):
             raise ValueError(
-                f"{path}: row {number} has {len(row)} fields, the first has {len(rows[0])}"
+                f"{path}: row {number} has {len(row)} fields, but the first has {len(rows[0])}"
             )
     if _has_names(path, rows) if header is None else header:
         names = [name.strip() for name in rows.pop(0)]
@@ -60,37 +60,37 @@ def read_csv(path: Path, header: bool | None = None) -> dict[str, Sequence[Any]]
 
 
 def _has_names(path: Path, rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row holds names: numbers may be names, a sample may begin with an id."""
+    """Whether the first row holds names: numbers can be names, a sample can start with an id."""
     given = [field for field in rows[0] if not is_missing(field)]
     numbers = [x for field in given if (x := as_numbers([field])) is not None]
     words = len(given) - len(numbers)
-    # DataFrame.to_csv leaves the corner empty; then the rest may be numbers and yet be names.
+    # DataFrame.to_csv leaves the corner empty; then the rest are names even if they are numbers.
     if rows[0][0] == "" or is_id_name(rows[0][0]) or not numbers:
         return True
     steps = np.diff(np.ravel(numbers))
     if np.any(steps <= 0) or words + len(numbers) < (2 if words else 3):
-        return False  # names in numbers rise: years, wavelengths, positions
+        return False  # names that are numbers ascend: years, wavelengths, positions
     if not words and len(rows) > 1:
         second = as_numbers(rows[1])
         if second is None or np.all(np.diff(second) > 0):
-            return False  # rising is the way of these samples
+            return False  # samples ascend here too
     if words > len(numbers) or (len(steps) and np.all(steps == 1)):
         return True
     if not words and len(numbers) == 3:
-        return False  # chance enough
+        return False  # three numbers may ascend by chance
     shown = ", ".join(rows[0][:4]) + (", ..." if len(rows[0]) > 4 else "")
     raise ValueError(
-        f"{path}: the first row ({shown}) may be names or a sample: say --header yes or "
-        "--header no (in Python header=True or False)"
+        f"{path}: the first row ({shown}) may be names or a sample: use --header yes or "
+        "--header no (in Python, header=True or False)"
     )
 
 
 def read_parquet(path: Path) -> dict[str, Sequence[Any]]:
-    """Columns of a .parquet file; the index that pandas wrote comes first, named or not."""
+    """Columns of a .parquet file; an index written by pandas comes first, named or not."""
     parquet = require("pyarrow.parquet", "files", path.name)
     try:
         table = parquet.read_table(path)
-    except Exception as error:  # pyarrow has its own exceptions; the package may not be here
+    except Exception as error:  # pyarrow is optional, so its exceptions cannot be named here
         raise ValueError(f"{path} cannot be read as Parquet: {error}") from error
     columns = [column.to_numpy() for column in table.columns]
     by_name = _by_unique_name(path, table.column_names, columns)

@@ -18,8 +18,8 @@ GABOR_STEP = 4  # magnitudes are averaged over 4 x 4 pixels: 8 filters x 16 x 16
 def yale_views(pixels: NDArray[np.float64]) -> list[NDArray[np.float64]]:
     """Intensity, LBP and Gabor views of the images in the Yale file.
 
-    The features of the papers were never published with their program, only as numbers; these
-    have the same meaning and, for LBP, the same length, but not the same values.
+    The papers' features were published only as numbers, never with the code that computed them;
+    these have the same meaning and, for LBP, the same length, but not the same values.
 
     Parameters
     ----------
@@ -43,8 +43,8 @@ def _binary_patterns(images: NDArray[np.float64]) -> NDArray[np.float64]:
     feature = require("skimage.feature", "images", "the views of yale_images")
     rows, columns = (np.linspace(0, SIDE, cells + 1).astype(int) for cells in LBP_GRID)
     views = []
-    for image in images.astype(np.uint8):  # floats could differ in the last bit: ties matter here
-        # Mirrored borders: beyond the image scikit-image sees black, which would look like an edge.
+    for image in images.astype(np.uint8):  # floats could differ in the last bit, and ties matter
+        # Mirror the borders: scikit-image assumes black outside, which would look like an edge.
         framed = np.pad(image, 1, mode="symmetric")
         codes = feature.local_binary_pattern(framed, P=8, R=1, method="nri_uniform")
         codes = codes[1:-1, 1:-1].astype(int)
@@ -68,7 +68,7 @@ def _gabor_magnitudes(images: NDArray[np.float64]) -> NDArray[np.float64]:
     for wavelength in GABOR_WAVELENGTHS:
         for angle in GABOR_ANGLES:
             kernel = filters.gabor_kernel(1 / wavelength, theta=np.deg2rad(angle))
-            kernel = kernel - kernel.mean()  # an evenly lit patch gives no response
+            kernel = kernel - kernel.mean()  # so that a uniform patch gives no response
             down, across = (size // 2 for size in kernel.shape)
             framed = np.pad(images, ((0, 0), (down, down), (across, across)), mode="symmetric")
             response = np.abs(fftconvolve(framed, kernel[None], mode="valid", axes=(1, 2)))

@@ -1,1 +1,1 @@
-"""From the features of a view to graphs of its samples, and their Laplacians."""
+"""Build graphs of the samples of each view, and their Laplacians."""

@@ -1,7 +1,7 @@
 """The graphs of GRMSC when samples lack views.
 
-A view says something only about the samples that have it: the graphs of a view connect those, and
-what several views say about a pair of samples is taken from the views in which both are.
+A view has information only about the samples that have it: its graphs connect only those samples,
+and a pair of samples is compared in the views that both of them have.
 """
 
 from collections.abc import Sequence
@@ -22,15 +22,15 @@ def incomplete_laplacian(
     regularizer: str = "both",
     weights: Sequence[float] | None = None,
 ) -> Array:
-    """Laplacian of GRMSC's graphs when samples lack views; without gaps that of GRMSC.
+    """Laplacian of GRMSC's graphs when samples lack views; equal to GRMSC's without gaps.
 
     - First order: view k connects the n_k samples that have it, each with its ``k n_k / n``
-      nearest, so that neighbours are as near as in the complete data.
-    - Consistent: Omega are the pairs that are mutual neighbours in every view that both have (one
-      at least); their weight is the product of those c first orders to the power v/c, as if the
-      other views said the same on average.
-    - Complementary: the mean of the second orders over the views that both have, times v. A pair
-      without a common view has weight zero.
+      nearest, so that neighbours are as close as in the complete data.
+    - Consistent: Omega is the set of pairs that are mutual neighbours in every view that both have
+      (at least one); the weight is the product of those c first-order weights to the power v/c, as
+      if the other views agreed on average.
+    - Complementary: the mean of the second-order weights over the views that both have, times v. A
+      pair without a common view has weight zero.
 
     Parameters are those of `polyspan.methods.grmsc.graph_laplacian`; rows of NaN mark the gaps.
 
@@ -76,7 +76,7 @@ def incomplete_laplacian(
 
 
 def _spread(A: Array, gone: Array) -> Array:
-    """Put a matrix over the samples that are there among zeros for the others."""
+    """Expand a matrix over the present samples to all samples, with zeros for the others."""
     xp = array_namespace(A)
     there = astype(~gone, xp.int64)
     edge = xp.zeros((A.shape[0], 1), dtype=A.dtype, device=device(A))

@@ -1,10 +1,10 @@
 """Nearest neighbours of many samples, chunk by chunk: exact, or within the nearest cells.
 
-For many samples the space is cut into cells, the regions around centres. A sample is compared with
+For many samples, space is divided into cells, the regions around centres. A sample is compared with
 the samples of the few cells whose centres are nearest to it, and the best k of all are kept. Cells
-are worked on apart from each other, and what they find is merged: the work is linear in n, needs
-no sample to be everywhere, and comes out the same wherever it is done (beyond 4 million samples
-it grows like n^1.5, cells then being larger).
+are searched independently and their results merged: the work is linear in n, no worker needs all
+samples, and the result does not depend on where it is computed (beyond 4 million samples
+the work grows like n^1.5, because the cells get larger).
 """
 
 from collections.abc import Sequence
@@ -20,13 +20,13 @@ from polyspan.solvers.arrays import Array
 
 EXACT_BELOW = 20_000  # samples up to which every pair is compared
 CELL = 1_000  # samples in a cell, on average; more beyond 4 million samples
-PROBES = 4  # cells in which the neighbours of a sample are looked for
+PROBES = 4  # cells searched for the neighbours of a sample
 
 
 class Found(NamedTuple):
-    """The nearest others of some samples: their numbers and squared distances, nearest first.
+    """Nearest neighbours of some samples: their numbers and squared distances, nearest first.
 
-    Where there are fewer than asked for, the number is -1 and the distance infinite.
+    Where fewer than k were found, the number is -1 and the distance infinite.
     """
 
     ids: np.ndarray
@@ -47,22 +47,22 @@ def neighbors(
     Parameters
     ----------
     workers : polyspan.chunked.workers.Threads or Cluster
-        Who does it.
+        Where the work runs.
     chunks, spans : list
         Chunks of all views, and their first and last rows.
     view : int
-        Which view.
+        Index of the view.
     k : int
-        How many neighbours.
+        Number of neighbours.
     sample : (s, d) array
-        Some samples of this view, from which the centres of the cells are learnt.
+        Some samples of this view, used to learn the centres of the cells.
     random_state : int
-        Seed of the centres.
+        Seed for the centres.
 
     Returns
     -------
     found : list of `Found`
-        One for every chunk, where the workers are.
+        One for every chunk, kept on the workers.
     cells : list of (rows, probes) arrays, or None
         Nearest cells of the samples, nearest first; None when every pair was compared.
 
@@ -86,7 +86,7 @@ def neighbors(
     cells = workers.map(_assign, chunks, centres=workers.share(centres), **fixed)
     edges = [round(i) for i in np.linspace(0, len(centres), min(32, len(centres)) + 1)]
     groups = list(pairwise(edges))
-    if workers.remote:  # only members of cells travel
+    if workers.remote:  # send only members of cells
         parts = [
             workers.map(_members, chunks, cells, firsts, view=view, group=group) for group in groups
         ]
@@ -118,12 +118,12 @@ def _exact(chunk: Any, start: int, whole: Array, view: int, k: int) -> Found:
 
 
 def _nearest(X: Array, own: np.ndarray, base: Array, ids: np.ndarray, k: int) -> Found:
-    """Return the k nearest of ``base``, whose numbers are ``ids``, to X, but not ``own``."""
+    """Return the k rows of ``base``, numbered ``ids``, nearest to each row of X, except ``own``."""
     asked = min(k + 1, base.shape[0])
     model = NearestNeighbors(n_neighbors=asked, algorithm="brute").fit(base)
     distances, rows = model.kneighbors(X)
     numbers, squares = ids[rows].astype(np.int64), distances.astype(X.dtype) ** 2
-    squares[numbers == own[:, None]] = np.inf  # itself goes to the end
+    squares[numbers == own[:, None]] = np.inf  # puts the sample itself last
     order = np.argsort(squares, axis=1, kind="stable")[:, :k]
     numbers, squares = (np.take_along_axis(A, order, axis=1) for A in (numbers, squares))
     numbers[np.isinf(squares)] = -1
@@ -141,7 +141,7 @@ def _assign(chunk: Any, view: int, centres: np.ndarray, probes: int) -> np.ndarr
 
 
 class _Members(NamedTuple):
-    """Samples of a chunk that live in a group of cells (base), and those that look there."""
+    """Samples of a chunk that lie in a group of cells (base), and those that search it."""
 
     base: Array
     base_ids: np.ndarray
@@ -164,7 +164,7 @@ def _members(
 
 
 def _search(parts: Sequence[_Members], k: int) -> tuple[np.ndarray, Found]:
-    """Search in every cell of a group; return who asked, in ascending order, and what was found."""
+    """Search every cell of a group; return the query ids, ascending, and what was found."""
     base, queries = (_stack([part[i] for part in parts]) for i in (0, 3))
     base_ids, base_cells, query_ids, query_cells = (
         np.concatenate([part[i] for part in parts]) for i in (1, 2, 4, 5)
@@ -200,7 +200,7 @@ def _search_here(
 
 
 def _merge(span: tuple[int, int], results: Sequence[tuple[np.ndarray, Found]], k: int) -> Found:
-    """Keep the best of what all cells found for the samples of one chunk."""
+    """Keep the best results from all cells for the samples of one chunk."""
     start, stop = span
     asked, ids, squares = [], [], []
     for query_ids, found in results:
@@ -210,7 +210,7 @@ def _merge(span: tuple[int, int], results: Sequence[tuple[np.ndarray, Found]], k
         squares.append(found.squares[low:high])
     rows = np.concatenate(asked)
     order = np.argsort(rows, kind="stable")
-    probes = len(rows) // (stop - start)  # every sample asked the same number of cells
+    probes = len(rows) // (stop - start)  # every sample searched the same number of cells
     wide = (stop - start, probes * k)
     all_ids = np.concatenate(ids)[order].reshape(wide)
     all_squares = np.concatenate(squares)[order].reshape(wide)
@@ -227,7 +227,7 @@ def recall(
     found: Sequence[Any],
     queries: np.ndarray,
 ) -> float:
-    """Measure the part of the true neighbours of some samples that was found.
+    """Measure what fraction of the true neighbours of some samples was found.
 
     Examples
     --------

@@ -23,17 +23,17 @@ from polyspan.solvers.eigen import lowest_eigenpairs
 def squared_distances(X: Array, *, ties: bool = False) -> Array:
     """Squared Euclidean distances between the rows of X, from its Gram matrix.
 
-    What is smaller than the rounding error of the products counts as zero, so that equal samples
-    are at distance zero. The work is done in float64: a difference of products needs it.
+    Distances below the rounding error of the products are set to zero, so that equal samples are
+    at distance zero. The work is done in float64, which a difference of products needs.
 
     Parameters
     ----------
     X : (n, d) array or sparse matrix
         Samples in rows.
     ties : bool, default=False
-        Round the distances to about eleven digits of the squared lengths, so that distances which
-        differ by rounding only are equal. Neighbours then do not depend on the BLAS: binary
-        features, for example, make many ties.
+        Round the distances to about eleven digits of the squared lengths, so that distances that
+        differ only by rounding become equal. Neighbours then do not depend on the BLAS; binary
+        features, for example, give many ties.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def squared_distances(X: Array, *, ties: bool = False) -> Array:
     eps = xp.finfo(D2.dtype).eps
     D2 = xp.where(D2 > 64 * eps * sums, D2, xp.zeros_like(D2))
     if ties:
-        # Powers of two: the grids of pairs of different lengths are parts of each other.
+        # Powers of two, so that the grids of pairs of different lengths are nested.
         grid = 2.0 ** xp.floor(xp.log2(xp.where(sums > 0, sums, xp.ones_like(sums)))) * 2**14 * eps
         D2 = xp.round(D2 / grid) * grid
     return astype(xp.where(diagonal_mask(D2), xp.zeros_like(D2), D2), dtype)
@@ -60,8 +60,8 @@ def squared_distances(X: Array, *, ties: bool = False) -> Array:
 def median_distance(D2: Array) -> float:
     """Median over all pairs i < j of the distance, given squared distances.
 
-    When more than half of the distances are zero (duplicated samples) the median of the others
-    is taken, and 1 when there are no others, so that a Gaussian of this width is defined.
+    When more than half of the distances are zero (duplicated samples), the result is the median of
+    the others, or 1 if there are none, so that a Gaussian of this width is defined.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def median_distance(D2: Array) -> float:
     xp = array_namespace(D2)
     n = D2.shape[0]
     pairs = n * (n - 1) // 2
-    # Sorted, the matrix is n zeros of the diagonal, then every pair twice.
+    # Sorted, the matrix is the n zeros of the diagonal, then every pair twice.
     ranks = [n + 2 * ((pairs - 1) // 2), n + 2 * (pairs // 2)]
     values = xp.reshape(D2, (-1,))
     low, high = order_statistics(values, ranks)
@@ -85,7 +85,7 @@ def median_distance(D2: Array) -> float:
 
 
 def gaussian(D2: Array, sigma: float) -> Array:
-    """Similarities ``exp(-d^2 / sigma^2)``; 0 from 1000 on, before the ratio can overflow.
+    """Similarities ``exp(-d^2 / sigma^2)``; the ratio is capped at 1000, where they are 0.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def gaussian(D2: Array, sigma: float) -> Array:
 def median_kernel(X: Array, factor: float = 1.0) -> Array:
     """Gaussian kernel ``exp(-d^2 / (2 s^2))`` of the rows of X, s = factor x median distance.
 
-    This is the kernel of the spectral methods; `gaussian` itself has no 2.
+    This is the kernel of the spectral methods; `gaussian` itself has no factor 2.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def median_kernel(X: Array, factor: float = 1.0) -> Array:
 def mutual_neighbors(D2: Array, k: int) -> Array:
     """Boolean matrix: i and j are each among the k nearest of the other (self excluded).
 
-    Ties at the k-th distance go to the lower row number, as a stable sort would have it.
+    Ties at the k-th distance go to the lower row number, as in a stable sort.
 
     Examples
     --------
@@ -151,9 +151,9 @@ def first_order(X: Array, n_neighbors: int) -> tuple[Array, float]:
 
 
 def second_order(Lambda: Array, sigma: float | None = None) -> Array:
-    """Second-order proximity Upsilon: how alike the neighbourhoods are (GRMSC, eq. 6).
+    """Second-order proximity Upsilon: how similar the neighbourhoods are (GRMSC, eq. 6).
 
-    ``sigma=None`` is the median distance between the columns of Lambda.
+    ``sigma=None`` uses the median distance between the columns of Lambda.
     """
     D2 = squared_distances(Lambda)  # Lambda is symmetric: rows are columns
     return gaussian(D2, median_distance(D2) if sigma is None else sigma)
@@ -168,7 +168,7 @@ def consistent(Lambdas: list[Array]) -> Array:
 
 
 def laplacian(W: Array) -> Array:
-    """Graph Laplacian ``D - W`` of a symmetric weight matrix; its diagonal does not matter.
+    """Graph Laplacian ``D - W`` of a symmetric weight matrix; the diagonal of W has no effect.
 
     Examples
     --------
@@ -183,13 +183,13 @@ def laplacian(W: Array) -> Array:
 
 
 class GraphParams(NamedTuple):
-    """All parameters of the graphs of GRMSC, see `polyspan.GRMSC`."""
+    """All parameters of GRMSC's graphs; see `polyspan.GRMSC`."""
 
     n_neighbors: int
     alpha: float = 1e-3
     sigma2: str = "own"
     regularizer: str = "both"
-    weights: tuple[float, ...] | None = None  # of the views; None is 1 for all
+    weights: tuple[float, ...] | None = None  # of the views; None means 1 for all
 
 
 def graph_laplacian(
@@ -204,7 +204,8 @@ def graph_laplacian(
 ) -> Array:
     """Laplacian L = sum_k L_k of the graphs of all views, samples in rows of every X.
 
-    ``weights`` multiply what a single view says; ``given`` are first-order graphs to take instead.
+    ``weights`` multiply the contributions of single views; ``given`` are first-order graphs to use
+    instead of building them.
 
     Examples
     --------
@@ -217,7 +218,7 @@ def graph_laplacian(
     weights = [1.0] * len(Xs) if weights is None else weights
     if given is None:
         firsts = [first_order(X, n_neighbors) for X in Xs]  # eq. (3)
-        # NumPy graphs of few neighbours are stored sparse: v of them are held at once.
+        # NumPy graphs have few neighbours and are stored sparse: v of them are held at once.
         firsts = [(sp.csr_array(L) if is_numpy_array(L) else L, sigma) for L, sigma in firsts]
     else:
         firsts = [(like(Lambda, X), 0.0) for Lambda, X in zip(given, Xs, strict=True)]
@@ -238,7 +239,7 @@ def graph_laplacian(
 def normalized(W: Array) -> Array:
     """Scale symmetric weights by the degrees: ``D^-1/2 W D^-1/2``, largest eigenvalue 1.
 
-    Samples without weights keep none.
+    Samples without weights stay without.
 
     Examples
     --------
@@ -251,10 +252,10 @@ def normalized(W: Array) -> Array:
 
 
 def nearest(D2: Array, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of the k nearest others of every sample, and their squared distances, as (n, k).
+    """Row numbers of the k nearest others of every sample, and their squared distances, as (n, k).
 
-    The first entry of a stable sort of the row counts as the sample itself, as the programs behind
-    the published figures have it; of duplicated samples it may be the twin. When there are fewer
+    The first entry of a stable sort of the row counts as the sample itself, as in the programs
+    behind the published figures; for duplicated samples it may be the duplicate. If there are fewer
     than k others, the last is repeated.
 
     Examples
@@ -273,8 +274,8 @@ def nearest(D2: Array, k: int) -> tuple[np.ndarray, np.ndarray]:
 def adaptive_neighbors(D2: Array, k: int) -> np.ndarray:
     """Graph of probabilistic nearest neighbours (PKN): rows sum to 1, k entries each.
 
-    ``s_ij = (d_i,k+1 - d_ij) / (k d_i,k+1 - sum_{h<=k} d_ih)`` over the k nearest, d squared
-    distances; when the k + 1 nearest are all equally far the k share the weight equally.
+    ``s_ij = (d_i,k+1 - d_ij) / (k d_i,k+1 - sum_{h<=k} d_ih)`` over the k nearest, where d are
+    squared distances; if the k + 1 nearest are all equally far, the k share the weight equally.
 
     Examples
     --------
@@ -291,26 +292,26 @@ def adaptive_neighbors(D2: Array, k: int) -> np.ndarray:
 
 
 def rank_step(W: np.ndarray, F: np.ndarray, tol: float = 1e-10) -> tuple[np.ndarray, float, float]:
-    """Eigen step and rank rule of methods that want a graph with exactly c components.
+    """Eigen step and rank rule of methods that require a graph with exactly c components.
 
-    A graph has c components when the c lowest eigenvalues of its Laplacian are zero and the next
-    is not. The rule tells how to change the weight of the term ``tr(F^T L F)``.
+    A graph has c components if the c lowest eigenvalues of its Laplacian are zero and the next
+    is not. The rule says how to change the weight of the term ``tr(F^T L F)``.
 
     Parameters
     ----------
     W : (n, n) array
         Weights of the graph; made symmetric here.
     F : (n, c) array
-        Eigenvectors of the iteration before.
+        Eigenvectors from the previous iteration.
     tol : float, default=1e-10
-        Sums of eigenvalues up to this are zero.
+        Sums of eigenvalues up to this count as zero.
 
     Returns
     -------
     F : (n, c) array
-        Lowest eigenvectors of the Laplacian of W; those given when W has too many components.
+        Lowest eigenvectors of the Laplacian of W; the given F if W has too many components.
     factor : {2.0, 1.0, 0.5}
-        For the weight: double it (fewer than c components), be content, halve it (more).
+        Factor for the weight: 2 for fewer than c components, 1 for exactly c, 0.5 for more.
     low : float
         Sum of the c lowest eigenvalues.
 

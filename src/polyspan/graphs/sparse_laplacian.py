@@ -1,9 +1,9 @@
-"""Laplacian of the two graphs of GRMSC without an n x n matrix, and systems with it.
+"""Laplacian of GRMSC's two graphs without an n x n matrix, and linear systems with it.
 
 The second-order proximity of samples i and j is ``exp(-|Lambda_i - Lambda_j|^2 / sigma^2)``, with
-Lambda_i a column of the first-order graph. Written out it is
-``u_i u_j exp(2 <Lambda_i, Lambda_j> / sigma^2)``: where i and j share no neighbour it is u_i u_j.
-So all weights are a sparse matrix S plus v rank-one terms, exactly, and a product with the
+Lambda_i a column of the first-order graph. Expanded, it is
+``u_i u_j exp(2 <Lambda_i, Lambda_j> / sigma^2)``: if i and j share no neighbour, it is u_i u_j.
+So the weights are exactly a sparse matrix S plus v rank-one terms, and a product with the
 Laplacian ``L = D - S - U U^T`` costs O(n k^2).
 """
 
@@ -18,22 +18,22 @@ from polyspan.graphs import proximity
 from polyspan.graphs.neighbors import Found
 from polyspan.solvers.arrays import Array
 
-ROWS = 8_192  # rows of the sparse part that are worked on at a time: their numbers fit a cache
-GROUP = 64  # samples in a group of the consistent graph that is solved for exactly, at most
-FLOOR = 1e-3  # smallest eigenvalue within a group, as a part of the largest
+ROWS = 8_192  # rows of the sparse part processed at a time, so that their numbers fit in the cache
+GROUP = 64  # at most this many samples in a group of the consistent graph that is solved exactly
+FLOOR = 1e-3  # smallest eigenvalue within a group, as a fraction of the largest
 MAX_PRODUCTS = 500  # in one solution of all systems
 
 
 class Graph(NamedTuple):
-    """First-order graph of a view, and what its second order needs."""
+    """First-order graph of a view, and what its second-order proximity needs."""
 
     Lambda: sp.csr_array
-    squares: np.ndarray  # of the lengths of its columns, over sigma^2
-    sigma: float  # width of the second order
+    squares: np.ndarray  # squared lengths of its columns, over sigma^2
+    sigma: float  # width of the second-order proximity
 
 
 class Groups(NamedTuple):
-    """Small groups of samples that the consistent graph ties together, and L within each.
+    """Small groups of samples that the consistent graph connects, and L within each.
 
     ``V diag(w) V^T`` is the part of D - S within the groups, V having one block for each.
     """
@@ -44,17 +44,17 @@ class Groups(NamedTuple):
 
 
 class Laplacian(NamedTuple):
-    """``L = D - S - U U^T``, its samples reordered so that neighbours are near each other."""
+    """``L = D - S - U U^T``, with samples reordered so that neighbours are close together."""
 
     S: list[sp.csr_array]  # blocks of rows
     U: np.ndarray
     degrees: np.ndarray
-    order: np.ndarray | None  # old numbers in the new order; None when nothing was moved
+    order: np.ndarray | None  # old numbers in the new order; None if nothing was moved
     groups: Groups
 
 
 def dense_graph(X: Array, k: int, sigma2: str = "own") -> Graph:
-    """Make the graph of one view of few samples, as exact GRMSC does."""
+    """Build the graph of one view of few samples, as exact GRMSC does."""
     Lambda, sigma = proximity.first_order(X, k)
     return _with_second(sp.csr_array(Lambda), None if sigma2 == "own" else sigma, None)
 
@@ -66,20 +66,20 @@ def sparse_graph(
     rank: np.ndarray | None = None,
     sample: np.ndarray | None = None,
 ) -> Graph:
-    """Make the graph of one view from the neighbours of all samples.
+    """Build the graph of one view from the neighbours of all samples.
 
     Parameters
     ----------
     found : list of `polyspan.graphs.neighbors.Found`
         Neighbours, chunk by chunk.
     sigma : float
-        Width of the first order: the median distance.
+        Width of the first-order proximity: the median distance.
     sigma2 : {"own", "first"}
-        Width of the second order.
+        Width of the second-order proximity.
     rank : (n,) array, optional
         New numbers of the samples.
     sample : array of int, optional
-        New numbers of the samples from which the second width is taken; all by default.
+        New numbers of the samples used to determine the second width; all by default.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def sparse_graph(
         rows, ids = rank[rows], rank[ids]
     one_way = sp.csr_array((proximity.gaussian(squares, sigma), (rows, ids)), shape=(n, n))
     del rows, ids, squares, known
-    # Mutual: what is on both sides. The two distances of a pair may differ by rounding.
+    # Keep mutual neighbours only. The two distances of a pair may differ by rounding.
     Lambda = sp.csr_array(one_way.minimum(one_way.T))
     Lambda.eliminate_zeros()
     return _with_second(Lambda, None if sigma2 == "own" else sigma, sample)
@@ -114,21 +114,21 @@ def _with_second(Lambda: sp.csr_array, sigma: float | None, sample: np.ndarray |
 
 
 def sparse_rows(span: tuple[int, int], found: Sequence[Graph], alpha: float) -> sp.csr_array:
-    """Some rows of S: all weights less ``alpha sum_k u_k u_k^T``, which is subtracted again."""
+    """Some rows of S: all weights minus ``alpha sum_k u_k u_k^T``, which L holds as U U^T."""
     rows = slice(*span)
     inside = _consistent([graph.Lambda[rows] for graph in found])
     total: Any = None
     for graph in found:
         two_hops = sp.csr_array(graph.Lambda[rows] @ graph.Lambda)
         low = _exponents(two_hops, graph, rows)
-        # Add before exponentiating: the factors alone can under- and overflow.
+        # Add before exponentiating: the separate factors can under- or overflow.
         high = np.minimum(low + two_hops.data * (2 / graph.sigma**2), 0)
         two_hops.data = alpha * (np.exp(high) - np.exp(low))
         total = two_hops if total is None else total + two_hops
     omega = inside.copy()
     omega.data = np.ones_like(omega.data)
     exact = inside.data.copy()
-    for graph in found:  # on Omega the weight is Lambda* and nothing else
+    for graph in found:  # on Omega the weight is Lambda* alone
         exact -= alpha * np.exp(_exponents(inside, graph, rows))
     inside.data = exact
     return sp.csr_array(total - total.multiply(omega) + inside)
@@ -206,7 +206,7 @@ def _groups(
         dense[i[own] - low, (j[own] - low) % s] = -weight[own]
         dense[np.arange(high - low), np.arange(high - low) % s] += degrees[members[low:high]]
         values, vectors = np.linalg.eigh(dense.reshape(-1, s, s))
-        # What is all but zero would blow up rounding errors; a preconditioner need not be exact.
+        # Eigenvalues near zero would amplify rounding errors; a preconditioner need not be exact.
         w.append(np.maximum(values, FLOOR * values[:, -1:]).ravel())
         V.append(vectors.ravel())
     ends = np.concatenate([[0], np.cumsum(sizes)])
@@ -225,7 +225,7 @@ def _within(sizes: np.ndarray) -> np.ndarray:
 
 
 def _narrow(block: sp.csr_array, dtype: Any) -> sp.csr_array:
-    """Store numbers in the dtype of the solver and indices in 32 bits."""
+    """Store numbers in the solver's dtype and indices in 32 bits."""
     small = {"dtype": np.int32, "copy": False}
     parts = (
         block.data.astype(dtype, copy=False),
@@ -270,11 +270,11 @@ def solve(
 ) -> tuple[np.ndarray, int]:
     """Step X from Z that makes ``shift_i X_i + weight L (Z + X)_i = F_i`` for every column i.
 
-    Conjugate gradients, all columns at once; the constant vectors, which L maps to zero, are
-    solved for exactly at the start. The preconditioner is the diagonal, and within small groups
-    of the consistent graph the inverse: their inner links are strong, make the diagonal large, and
-    the group as a whole, held by little else, would hardly move. It starts from X = 0, so that Z,
-    the last solution, is the warm start.
+    Uses conjugate gradients on all columns at once; the constant vectors, which L maps to zero, are
+    solved for exactly at the start. The preconditioner is the diagonal, and the exact inverse
+    within small groups of the consistent graph: their strong inner links make the diagonal large,
+    so that with the diagonal alone the group as a whole, weakly linked to the rest, would hardly
+    move. The start is X = 0, so that Z, the last solution, is the warm start.
 
     Parameters
     ----------
@@ -287,8 +287,8 @@ def solve(
     shift : (b,) array
         One positive shift for every column.
     tol : float
-        A column ends when its residual is below ``tol`` times F, both measured with the
-        preconditioner.
+        A column is done when its residual is below ``tol`` times F, both measured in the norm of
+        the preconditioner.
     max_iter : int
         Maximum number of iterations.
 
@@ -297,7 +297,7 @@ def solve(
     X : (n, b) array
         The step.
     n_iter : int
-        Products with L that were needed.
+        Number of products with L.
 
     Examples
     --------
@@ -322,12 +322,12 @@ def solve(
         return np.einsum("ij,ij->j", A, B).astype(np.float64)
 
     def by_diagonal(rows: slice) -> Any:
-        """Precondition some rows of R, into AP, and return the product of both."""
+        """Precondition some rows of R into AP, and return the product of the two."""
         AP[rows] = R[rows] / (shift + weight * L.degrees[rows, None])
         return sum_products(R[rows], AP[rows])
 
     def in_groups() -> Any:
-        """Put the inverse in its place within groups, and return the change of the product."""
+        """Use the exact inverse within groups instead, and return the change of the product."""
         inside = R[members]
         exact = V @ ((back_rotation @ inside) / spread)
         change = sum_products(inside, exact - AP[members])
@@ -358,7 +358,7 @@ def solve(
             part += shift * P[rows]
             AP[rows] = part
             curvature = curvature + sum_products(P[rows], part)
-        # A column that has ended moves no more.
+        # A column that is done no longer changes.
         step = np.where((curvature > 0) & (left > tol**2 * size), left, 0)
         step = (step / np.where(curvature > 0, curvature, 1)).astype(dtype)
         before, left = left, 0.0

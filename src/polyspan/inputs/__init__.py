@@ -1,1 +1,1 @@
-"""From what a user gives to clean, scaled arrays; or one sentence that says what is wrong."""
+"""Turn user input into clean, scaled arrays, or raise a one-sentence error saying what is wrong."""

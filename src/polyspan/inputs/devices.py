@@ -1,4 +1,4 @@
-"""Moving views to an accelerator by torch, for ``device="cuda"`` and its like."""
+"""Move views to an accelerator with torch, for ``device="cuda"`` and similar."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def _torch(device: str) -> Any:
 
 
 def check_device(owner: str, device: str) -> int | None:
-    """Refuse a device that is not there; return its free memory in bytes if it tells.
+    """Refuse a device that is not available; return its free memory in bytes if known.
 
     Examples
     --------
@@ -41,13 +41,13 @@ def check_device(owner: str, device: str) -> int | None:
 
 
 def card_name(device: str) -> str:
-    """Name of the card behind a device, or the device itself where cards have no names."""
+    """Name of the card behind a device, or the device itself if its card has no name."""
     torch = _torch(device)
     return torch.cuda.get_device_name(device) if torch.device(device).type == "cuda" else device
 
 
 def move_arrays(Xs: list[Array], device: str) -> list[Array]:
-    """Move arrays to a device; sparse ones become dense there, less their empty columns."""
+    """Move arrays to a device; sparse ones become dense, without their empty columns."""
     torch = _torch(device)
     return [
         torch.asarray(X[:, np.unique(X.indices)].toarray() if sp.issparse(X) else X, device=device)

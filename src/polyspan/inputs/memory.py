@@ -1,4 +1,4 @@
-"""Memory: what is free, and whether the work will fit, before it begins."""
+"""Memory: how much is free, and whether the work will fit, checked before it begins."""
 
 import os
 from pathlib import Path
@@ -7,10 +7,10 @@ from pathlib import Path
 def check_memory(
     owner: str, n: int, itemsize: int, n_square: float, n_linear: float, free: int | None
 ) -> None:
-    """Refuse work whose matrices do not fit, before any of them is made.
+    """Refuse work whose matrices do not fit in memory, before any of them is allocated.
 
-    ``n_square`` is their number when they are n x n, ``n_linear`` how many numbers beside them a
-    sample takes.
+    ``n_square`` is the number of n x n matrices, ``n_linear`` how many other numbers are stored
+    per sample.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def check_memory(
 
 
 def available_memory() -> int | None:
-    """Bytes this process can still get, or None where the system does not tell."""
+    """Bytes this process can still allocate, or None if the system does not report it."""
     found = []
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
@@ -42,7 +42,7 @@ def available_memory() -> int | None:
     except OSError:
         if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
             found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    try:  # a container may have less than its machine
+    try:  # a container may have less memory than its machine
         limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
         if limit != "max":
             found.append(int(limit))

@@ -1,4 +1,4 @@
-"""A name that is not known, answered by the nearest one that is."""
+"""Error messages for unknown names, suggesting the closest known ones."""
 
 import difflib
 from collections.abc import Iterable, Mapping
@@ -14,24 +14,24 @@ def unknown_name(
     most: int = 1,
     cutoff: float = 0.5,
 ) -> str:
-    """Say that no such thing exists, which one may have been meant, and which there are.
+    """Say that a name is unknown, which one may have been meant, and which names exist.
 
     Parameters
     ----------
     kind : str
-        What the name should have named.
+        The kind of thing that the name should refer to.
     name : object
-        What was given for a name.
+        The name as given.
     known : iterable of str
-        The names that there are.
+        The known names.
     where : str, optional
-        What has no such thing; the known names are then only told when none of them is near.
+        The thing that lacks the name; the known names are then listed only if none is close.
     spellings : mapping of str to str, optional
         Other ways to write known names.
     most : int, default=1
-        How many names to propose.
+        Maximum number of suggestions.
     cutoff : float, default=0.5
-        How near they must be, from 0 to 1.
+        How close a suggestion must be, from 0 to 1.
 
     Examples
     --------

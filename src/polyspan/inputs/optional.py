@@ -1,11 +1,11 @@
-"""Packages that not everyone has: imported where they are used, with a sentence when missing."""
+"""Optional packages: imported where they are used, with a clear error when missing."""
 
 import importlib
 from typing import Any
 
 
 def require(module: str, extra: str, purpose: str) -> Any:
-    """The module, or one sentence that names the extra to install.
+    """Import a module, or raise a one-sentence error that names the extra to install.
 
     Examples
     --------

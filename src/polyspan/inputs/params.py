@@ -1,7 +1,7 @@
-"""Parameters of estimators: their defaults and checks, and one sentence when one is wrong.
+"""Parameters of estimators: their defaults and checks, with a one-sentence error for each.
 
 A method declares a parameter as a field: ``lam: float = param(positive, default=0.5)``. A check
-returns what is allowed, in words, when the value is wrong, and ``None`` when it is right.
+returns what is allowed, in words, when the value is wrong, and ``None`` when it is valid.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ Check = Callable[[Any], str | None]
 
 
 def param(check: Check, *, default: Any, kw_only: bool = True) -> Any:
-    """Declare a parameter of an estimator: the check of its value, and its default."""
+    """Declare a parameter of an estimator: the check for its value, and its default."""
     return field(default=default, kw_only=kw_only, metadata={"check": check})
 
 
@@ -24,7 +24,7 @@ def one_of(*options: Any) -> Check:
     words = " or ".join(repr(option) for option in options)
 
     def check(value: Any) -> str | None:
-        # An array compared with == would answer with an array.
+        # Comparing an array with == would return an array.
         known = isinstance(value, str | type(None)) and value in options
         return None if known else words
 
@@ -48,7 +48,7 @@ def real(
             return words
         try:
             number = float(value)
-        except OverflowError:  # a whole number beyond all floats
+        except OverflowError:  # an integer too large for a float
             return words
         above = number > low if open_low else number >= low
         return None if above and number <= high and np.isfinite(number) else words
@@ -98,7 +98,7 @@ def clusterer(value: Any) -> str | None:
 
 
 def weights_per_view(value: Any) -> str | None:
-    """Check that a value is None or a list of weights of views, one of them positive."""
+    """Check that a value is None or a list of view weights, at least one of them positive."""
     words = "None, or a list with a finite number >= 0 for every view, not all of them 0"
     if value is None:
         return None
@@ -109,7 +109,7 @@ def weights_per_view(value: Any) -> str | None:
 
 
 def matrices(value: Any) -> str | None:
-    """Check that a value is None or one matrix per view; what they hold is checked later."""
+    """Check that a value is None or one matrix per view; their contents are checked later."""
     several = value.values() if isinstance(value, Mapping) else value
     if value is None or (
         isinstance(value, list | tuple | Mapping)
@@ -121,7 +121,7 @@ def matrices(value: Any) -> str | None:
 
 
 def seed(value: Any) -> str | None:
-    """Check that a value can seed the random numbers."""
+    """Check that a value can seed the random number generator."""
     whole = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
     fits = whole and 0 <= int(value) < 2**32
     if value is None or fits or isinstance(value, np.random.RandomState):
@@ -135,7 +135,7 @@ def device_or_none(value: Any) -> str | None:
 
 
 def check_params(owner: str, values: Mapping[str, Any], checks: Mapping[str, Check]) -> None:
-    """Raise a ``ValueError`` for the first parameter that is not as its check wants it.
+    """Raise a ``ValueError`` for the first parameter that fails its check.
 
     Examples
     --------

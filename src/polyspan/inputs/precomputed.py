@@ -1,4 +1,4 @@
-"""Kernels instead of features, and graphs that are given instead of built."""
+"""Precomputed input: kernels instead of features, and user-supplied graphs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from array_api_compat import array_namespace, device
 from polyspan.solvers.arrays import Array, astype, to_numpy
 from polyspan.solvers.eigen import eigh
 
-SYMMETRIC = 1e-8  # of the largest entry: what two sums in different order may differ by
+SYMMETRIC = 1e-8  # of the largest entry: how much two sums in different order may differ
 
 
 def kernel_features(K: Array, name: str, owner: str) -> tuple[Array, np.ndarray]:
@@ -18,7 +18,7 @@ def kernel_features(K: Array, name: str, owner: str) -> tuple[Array, np.ndarray]
 
     ``K = U diag(w) U^T`` gives ``X = U diag(sqrt w)`` with ``X X^T = K``: distances between rows of
     X are those of the kernel, ``K_ii + K_jj - 2 K_ij``. A new sample with kernel row k has the
-    features ``k U diag(1 / sqrt w)``, the part of it that the fitted samples span.
+    features ``k U diag(1 / sqrt w)``, its part in the span of the fitted samples.
 
     Parameters
     ----------
@@ -51,14 +51,14 @@ def kernel_features(K: Array, name: str, owner: str) -> tuple[Array, np.ndarray]
     xp = array_namespace(K)
     if bool(xp.any(xp.isnan(K))):
         raise ValueError(
-            f"{owner}: view {name} contains NaN, but a kernel must be complete: give features for "
-            "samples that lack views."
+            f"{owner}: view {name} contains NaN, but a kernel must be complete: if samples lack "
+            "views, give features instead."
         )
     largest = float(xp.max(xp.abs(K)))
     limit = max(SYMMETRIC, 4 * float(xp.finfo(K.dtype).eps))
     if float(xp.max(xp.abs(K - K.T))) > limit * largest:
         raise ValueError(
-            f'{owner}: view {name} is not symmetric, as precomputed="kernel" needs it: '
+            f'{owner}: view {name} is not symmetric, but precomputed="kernel" requires it: '
             "K[i, j] and K[j, i] must be equal."
         )
     w, U = eigh(astype((K + K.T) / 2, "float64"))
@@ -76,7 +76,7 @@ def kernel_features(K: Array, name: str, owner: str) -> tuple[Array, np.ndarray]
 
 
 def check_kernel_scales(owner: str, scale: str | None, graph_scale: str | None) -> None:
-    """Refuse to standardise features that are not known."""
+    """Refuse to standardise features when only a kernel is given."""
     for name, value in (("scale", scale), ("graph_scale", graph_scale)):
         if value == "standard+unit":
             raise ValueError(
@@ -88,7 +88,7 @@ def check_kernel_scales(owner: str, scale: str | None, graph_scale: str | None) 
 def check_graphs(
     owner: str, graphs: Any, names: Sequence[str], n: int, sigma2: str = "own"
 ) -> list[sp.csr_array]:
-    """Check one n x n graph per view: symmetric, finite, not negative; its diagonal is dropped.
+    """Check one n x n graph per view: symmetric, finite, non-negative; the diagonal is dropped.
 
     Examples
     --------
@@ -98,11 +98,11 @@ def check_graphs(
     >>> check_graphs("GRMSC", [np.array([[0.0, 1.0], [2.0, 0.0]])], ["0"], 2)
     Traceback (most recent call last):
     ...
-    ValueError: GRMSC: the graph of view 0 is not symmetric: a graph weights pairs of samples.
+    ValueError: GRMSC: the graph of view 0 is not symmetric: A[i, j] and A[j, i] must be equal.
     """
     if sigma2 == "first":
         raise ValueError(
-            f'{owner}: sigma2="first" is the width of the graphs that are built, but graphs are '
+            f'{owner}: sigma2="first" takes the width from graphs built here, but graphs are '
             'given: use sigma2="own".'
         )
     if isinstance(graphs, Mapping):
@@ -122,7 +122,7 @@ def check_graphs(
         what = f"{owner}: the graph of view {name}"
         if tuple(graph.shape) != (n, n):
             size = " x ".join(map(str, graph.shape))
-            raise ValueError(f"{what} is {size}: {n} samples need {n} x {n}.")
+            raise ValueError(f"{what} is {size}: it must be {n} x {n} for {n} samples.")
         graph = graph.to_numpy() if hasattr(graph, "columns") else graph  # a DataFrame
         Lambda = sp.csr_array(graph if sp.issparse(graph) else to_numpy(graph))
         if Lambda.dtype.kind not in "fiub":
@@ -132,9 +132,9 @@ def check_graphs(
             raise ValueError(f"{what} has weights that are negative, NaN or infinite: use >= 0.")
         largest = Lambda.data.max(initial=0.0)
         if abs(Lambda - Lambda.T).max() > SYMMETRIC * largest:
-            raise ValueError(f"{what} is not symmetric: a graph weights pairs of samples.")
+            raise ValueError(f"{what} is not symmetric: A[i, j] and A[j, i] must be equal.")
         if largest == 0.0:
-            raise ValueError(f"{what} has no edge: leave it and its view out.")
+            raise ValueError(f"{what} has no edges: leave out the graph and its view.")
         Lambda = sp.csr_array((Lambda + Lambda.T) / 2)
         Lambda = sp.csr_array(Lambda - sp.diags_array(Lambda.diagonal()))
         Lambda.eliminate_zeros()
@@ -143,7 +143,7 @@ def check_graphs(
 
 
 def like(Lambda: sp.csr_array, X: Array) -> Array:
-    """Bring a graph to the dtype of a view, and to its library and device unless that is NumPy.
+    """Convert a graph to a view's dtype, and to its library and device unless that is NumPy.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""What the rows of views hold: samples that lack a view, zeros, NaN; in memory and in chunks.
+"""Check the rows of views for missing samples, zeros and NaN, in memory and in chunks.
 
-A sample that lacks a view is a row of NaN there, and nothing is made up for it. What no method can
-use is looked for, and said once.
+A sample that lacks a view is a row of NaN there; it is never imputed. Rows that no method can use
+are reported, once.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from polyspan.solvers.messages import warn_user
 
 
 def missing_rows(view: Any) -> Any:
-    """Say which samples lack a checked view, as a boolean array, or None when none does.
+    """Say which samples lack a checked view, as a boolean array, or None if none do.
 
     Examples
     --------
@@ -46,10 +46,10 @@ def present_rows(view: Any, gone: Any) -> Any:
 
 
 def filled(X: Array) -> Array:
-    """A view with zeros for rows of NaN.
+    """Replace rows of NaN in a view by zeros.
 
-    A zero column of X_k takes no part in ``X_k Z``: a sample that lacks view k describes nobody
-    there.
+    A zero column of X_k contributes nothing to ``X_k Z``: a sample that lacks view k represents no
+    other sample there.
 
     Examples
     --------
@@ -65,19 +65,19 @@ def filled(X: Array) -> Array:
 
 
 class Content(NamedTuple):
-    """What must be known of one view, or of a chunk of it, before any work."""
+    """What must be known about one view, or a chunk of it, before any work."""
 
-    bad: np.ndarray  # which rows have NaN or inf
-    gone: np.ndarray  # which are NaN throughout
-    zero: np.ndarray  # which are zero throughout
-    nan: bool  # whether what is bad is NaN
-    constant: bool  # whether all rows that are there are equal
-    first: np.ndarray | None  # the first of them; None of a sparse view
+    bad: np.ndarray  # which rows contain NaN or inf
+    gone: np.ndarray  # which rows are all NaN
+    zero: np.ndarray  # which rows are all zero
+    nan: bool  # whether any bad value is NaN
+    constant: bool  # whether all present rows are equal
+    first: np.ndarray | None  # the first present row; None for a sparse view
     sparse: bool
 
 
 def look(view: Any) -> Content:
-    """Look at the rows of one view.
+    """Inspect the rows of one view.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def _look_sparse(view: Any) -> Content:
 
 
 def joined(parts: Sequence[Content]) -> Content:
-    """Put together what is known of the chunks of one view.
+    """Combine what is known about the chunks of one view.
 
     Examples
     --------
@@ -139,18 +139,18 @@ def joined(parts: Sequence[Content]) -> Content:
 def check_content(
     contents: Sequence[Content], names: Sequence[str], *, missing: bool = False, new: bool = False
 ) -> None:
-    """Refuse what no method can use: NaN, inf, constant views, samples that are zero throughout.
+    """Refuse what no method can use: NaN, inf, constant views, samples that are all zero.
 
     Parameters
     ----------
     contents : list of Content
-        What was seen in every view.
+        What `look` found in each view.
     names : list of str
         What to call the views.
     missing : bool, default=False
-        Rows that are NaN throughout may be: samples that lack the view.
+        Allow rows that are all NaN: samples that lack the view.
     new : bool, default=False
-        Samples for a fitted model: they may be few, and equal.
+        Samples for a fitted model: there may be only one, and they may all be equal.
 
     Examples
     --------
@@ -168,21 +168,21 @@ def check_content(
         if one.constant and not new:
             raise ValueError(
                 f"view {name} is constant (all {n - one.gone.sum()} samples are equal), so it "
-                "tells nothing about clusters: leave it out."
+                "says nothing about clusters: leave it out."
             )
     nowhere = np.logical_and.reduce([one.gone for one in contents])
     if nowhere.any():
         raise ValueError(
             f"{nowhere.sum()} of {len(nowhere)} samples are NaN in every view "
-            f"({rows_in_words(nowhere)}): drop them, nothing is known about them."
+            f"({rows_in_words(nowhere)}): drop them, because nothing is known about them."
         )
     lost = np.logical_and.reduce([one.zero | one.gone for one in contents])
-    # One view alone only warns, as scikit-learn's common checks want it.
+    # A single view only warns, as scikit-learn's common checks require.
     if len(contents) > 1 and lost.any():
         what = "all zeros or NaN" if any(one.gone.any() for one in contents) else "all zeros"
         raise ValueError(
             f"{lost.sum()} of {len(lost)} samples are {what} in every view "
-            f"({rows_in_words(lost)}): drop them, nothing is known about them."
+            f"({rows_in_words(lost)}): drop them, because nothing is known about them."
         )
     told = [
         f"{one.zero.sum()} in view {name}, {rows_in_words(one.zero)}"
@@ -191,13 +191,13 @@ def check_content(
     ]
     if told:
         warn_user(
-            f"Some of the {len(lost)} samples are all zeros ({'; '.join(told)}): there the view "
-            "says nothing about them."
+            f"Some of the {len(lost)} samples are all zeros ({'; '.join(told)}): such a view says "
+            "nothing about these samples."
         )
 
 
 def _check_finite(one: Content, name: str, missing: bool, new: bool) -> None:
-    """Refuse NaN and inf, except rows of NaN where samples may lack views."""
+    """Refuse NaN and inf, except rows that are all NaN if samples may lack views."""
     what = "NaN" if one.nan else "inf (infinite values)"
     where = f"({one.bad.sum()} of {len(one.bad)} samples: {rows_in_words(one.bad)})"
     if not missing:
@@ -207,21 +207,21 @@ def _check_finite(one: Content, name: str, missing: bool, new: bool) -> None:
     if one.sparse:
         raise ValueError(
             f"view {name} contains {what}: drop or impute these values {where}; to mark samples "
-            "that lack this view by rows of NaN, give it as a dense array."
+            "that lack this view with rows of NaN, give it as a dense array."
         )
     partly = one.bad & ~one.gone
     if partly.any():
         raise ValueError(
             f"view {name} contains {what} in part of a sample ({rows_in_words(partly)}): drop or "
-            "impute these values; only a sample that lacks the view may be NaN, and then all its "
-            "row."
+            "impute these values; NaN may only mark a sample that lacks the view, and must then "
+            "fill its row."
         )
     if one.gone.all() and not new:
         raise ValueError(f"view {name} contains NaN in every sample: leave it out.")
 
 
 def rows_in_words(chosen: np.ndarray) -> str:
-    """Say which rows a boolean array chooses: the first five.
+    """Name the rows that a boolean array selects, at most the first five.
 
     Examples
     --------

@@ -25,7 +25,7 @@ def scale_views(
     moments: Sequence[Moments] | None = None,
     device: str | None = None,
 ) -> list[Any]:
-    """Scale every view: samples to unit length, after standardising features if asked.
+    """Scale every view: samples to unit length, optionally after standardising features.
 
     Parameters
     ----------
@@ -34,11 +34,11 @@ def scale_views(
     scale : {"unit", "standard+unit", None}
         ``"unit"`` divides each sample by its Euclidean length (zero samples stay zero);
         ``"standard+unit"`` first gives each feature mean 0 and variance 1, which makes a sparse
-        view dense; None leaves the values as they are. Rows of NaN stay.
+        view dense; None leaves the values as they are. Rows of NaN stay NaN.
     moments : list, optional
-        What `feature_moments` said of the samples by which to standardise; default: these.
+        Result of `feature_moments` for the samples to standardise by; default: these samples.
     device : str, optional
-        Where the scaled views go; default: they stay.
+        Where to move the scaled views; default: they stay where they are.
 
     Examples
     --------
@@ -61,10 +61,10 @@ def scale_views(
 
 
 def numpy_views(views: Views, scale: str | None) -> list[Any]:
-    """Scale the views as `scale_views`, for methods that work in NumPy only.
+    """Scale the views like `scale_views`, for methods that work in NumPy only.
 
-    Dense views become NumPy arrays in the order of rows, sparse ones csr_arrays with the short
-    indices that k-means wants.
+    Dense views become row-major NumPy arrays, sparse ones csr_arrays with the 32-bit indices that
+    k-means needs.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def numpy_views(views: Views, scale: str | None) -> list[Any]:
 
 
 def short_indices(view: Any) -> Any:
-    """Return a csr_array with indices of 32 bits, which k-means wants, where these suffice."""
+    """Return a csr_array with 32-bit indices, which k-means needs, if 32 bits are enough."""
     if max(view.nnz, view.shape[1]) >= 2**31:
         return view
     short = view.indices.astype(np.int32), view.indptr.astype(np.int32)
@@ -90,7 +90,7 @@ def short_indices(view: Any) -> Any:
 
 
 def feature_moments(views: Views) -> list[Moments]:
-    """Size, mean and spread of the features of every view, to standardise new samples by.
+    """Size, mean and spread of the features of every view, for standardising new samples.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def _dense(view: Any, name: str) -> Any:
 
 
 def check_dense(view: Any, name: str) -> None:
-    """Refuse to make a sparse view dense that does not fit, with the copies that scaling makes."""
+    """Refuse to make a sparse view dense if it and the copies made by scaling do not fit."""
     need, free = 4 * view.shape[0] * view.shape[1] * view.dtype.itemsize, available_memory()
     if free is not None and need > free:
         raise MemoryError(
@@ -123,7 +123,7 @@ def check_dense(view: Any, name: str) -> None:
 
 
 def check_products(views: Views) -> None:
-    """Refuse unscaled values beside whose products X^T X the I of X^T X + I is only rounding.
+    """Refuse unscaled values so large that the I in X^T X + I is lost to rounding.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def _largest(view: Any) -> tuple[float, Any]:
 
 
 def _check_size(view: Any, name: str) -> None:
-    """Unscaled values are squared later: refuse those that would over- or underflow."""
+    """Refuse unscaled values whose squares, needed later, would over- or underflow."""
     largest, limits = _largest(view)
     low, high = float(limits.smallest_normal) ** (1 / 3), float(limits.max) ** (1 / 3)
     if largest and not low <= largest <= high:
@@ -162,7 +162,7 @@ def _check_size(view: Any, name: str) -> None:
 
 
 def unit(view: Any) -> Any:
-    """Divide rows by their length; by their largest entry first, so that nothing overflows."""
+    """Divide rows by their length; first by their largest entry, so that nothing overflows."""
     if sp.issparse(view):
         rows = np.repeat(np.arange(view.shape[0]), np.diff(view.indptr))
         size = np.asarray(abs(view).max(axis=1).todense()).ravel()
@@ -178,7 +178,7 @@ def unit(view: Any) -> Any:
 
 
 def moments_of(view: Any) -> Moments:
-    """Largest size of every column, and mean and spread of the column divided by it."""
+    """Largest absolute value of every column, and mean and spread of the column divided by it."""
     xp = array_namespace(view)
     view = present_rows(view, missing_rows(view))
     size = xp.max(xp.abs(view), axis=0, keepdims=True)
@@ -193,5 +193,5 @@ def standard(view: Any, moments: Moments) -> Any:
     xp = array_namespace(view)
     size, mean, spread = moments
     view = view / size - mean
-    noise = 10 * xp.finfo(view.dtype).eps  # a constant column has a spread of rounding errors
+    noise = 10 * xp.finfo(view.dtype).eps  # the spread of a constant column is rounding error
     return xp.where(spread > noise, view / xp.where(spread > noise, spread, 1.0), 0.0 * view)

@@ -1,4 +1,4 @@
-"""From whatever a user calls several views to a list of clean (n, d_k) arrays.
+"""Turn views in any accepted form into a list of clean (n, d_k) arrays.
 
 Every error is one sentence that names the view and says what to do. Input is never modified.
 """
@@ -17,7 +17,7 @@ from polyspan.inputs.rows import check_content, look
 
 
 class Views(NamedTuple):
-    """Checked views: arrays of one dtype, namespace and device, and what to call them."""
+    """Checked views: arrays of one dtype, namespace and device, and their names for messages."""
 
     arrays: list[Any]
     names: list[str]
@@ -29,12 +29,12 @@ class Views(NamedTuple):
 
     @property
     def itemsize(self) -> int:
-        """Bytes of one number."""
+        """Bytes per number."""
         return 4 if "float32" in str(self.arrays[0].dtype) else 8
 
     @property
     def widths(self) -> list[float]:
-        """Numbers that a sample takes in every view: features, of a sparse view those stored."""
+        """Numbers stored per sample in each view: features, or non-zeros of a sparse view."""
         return [x.nnz / x.shape[0] if sp.issparse(x) else x.shape[1] for x in self.arrays]
 
 
@@ -46,7 +46,7 @@ def check_views(
     missing: bool = False,
     new: bool = False,
 ) -> Views:
-    """Check several views of the same samples and bring them to one form.
+    """Check several views of the same samples and convert them to one form.
 
     Parameters
     ----------
@@ -56,9 +56,9 @@ def check_views(
         Which columns of a single 2-D ``X`` form which view.
     estimator : estimator, optional
         Gets ``n_features_in_`` (and ``feature_names_in_`` for one DataFrame), as scikit-learn
-        wants it.
+        requires.
     missing : bool, default=False
-        Let rows of NaN through: samples that lack the view.
+        Allow rows of NaN: samples that lack the view.
     new : bool, default=False
         Samples for a fitted ``estimator``: it is not changed, and one sample is enough.
 
@@ -77,7 +77,7 @@ def check_views(
     ...
     ValueError: The views differ in length: view 0 has 3 samples, view 1 has 4 samples; ...
     """
-    if isinstance(X, Views):  # checked already, by a method that calls another one
+    if isinstance(X, Views):  # already checked, by a method that calls another one
         if estimator is not None:
             estimator.n_features_in_ = sum(view.shape[1] for view in X.arrays)
         return X
@@ -92,7 +92,7 @@ def check_views(
         arrays = [_check_one(view, f"view {name}", None) for name, view in several.items()]
         if estimator is not None and not new:
             estimator.n_features_in_ = sum(view.shape[1] for view in arrays)
-            vars(estimator).pop("feature_names_in_", None)  # of an earlier fit
+            vars(estimator).pop("feature_names_in_", None)  # from an earlier fit
     else:
         whole = _check_one(X, "X", estimator, new)
         arrays = [whole] if views is None else _cut(whole, views)
@@ -104,7 +104,7 @@ def check_views(
 
 def _as_several(X: Any) -> dict[str, Any] | None:
     """Return the views by name, or None when X is a single 2-D array."""
-    if sp.issparse(X):  # dok_array is a dict: ask this first
+    if sp.issparse(X):  # first, because dok_array is a dict
         return None
     if isinstance(X, Mapping | list | tuple) and len(X) == 0:
         raise ValueError(f"X is an empty {type(X).__name__}: give at least one view.")
@@ -116,7 +116,7 @@ def _as_several(X: Any) -> dict[str, Any] | None:
 
 
 def _dimensions(view: Any) -> int:
-    """Count dimensions without converting: lists count their nesting."""
+    """Count dimensions without converting; for lists, count the nesting."""
     if hasattr(view, "shape"):
         return len(view.shape)
     if isinstance(view, list | tuple):
@@ -126,7 +126,7 @@ def _dimensions(view: Any) -> int:
 
 def _check_one(view: Any, name: str, estimator: Any, new: bool = False) -> Any:
     """Return one view as a 2-D float array or csr_array; finiteness is checked later."""
-    if _dimensions(view) not in (0, 2):  # 0: it does not tell
+    if _dimensions(view) not in (0, 2):  # 0: unknown
         raise ValueError(
             f"{name} is {_dimensions(view)}-D: a view is 2-D, with samples in rows and features in "
             "columns; Reshape your data."
@@ -147,13 +147,13 @@ def _check_one(view: Any, name: str, estimator: Any, new: bool = False) -> Any:
     if view.dtype.kind not in "fiub":
         raise ValueError(f"{name} holds {view.dtype} values: convert them to numbers.")
     if view.dtype not in (np.float32, np.float64):
-        with np.errstate(over="ignore"):  # a long double too large becomes inf, refused later
+        with np.errstate(over="ignore"):  # too large a long double becomes inf, refused later
             view = view.astype(np.float32 if view.dtype == np.float16 else np.float64)
     return _canonical(view) if sp.issparse(view) else view
 
 
 def _canonical(view: Any) -> Any:
-    """Return a csr_array with every stored number once and no stored zeros; copies if needed."""
+    """Return a csr_array without duplicates or stored zeros; copies if needed."""
     view = sp.csr_array(view)  # shares the data
     if not view.has_canonical_format or np.any(view.data == 0):
         view = view.copy()
@@ -164,7 +164,7 @@ def _canonical(view: Any) -> Any:
 
 def _check_columns(view: Any, name: str) -> None:
     """Refuse DataFrame columns that are not numbers, by name."""
-    # Nullable and ordinary number and truth columns have these kinds; text, dates, categories not.
+    # Numbers and booleans, nullable or not, have these kinds; text, dates and categories do not.
     bad = [
         str(column)
         for column, dtype in zip(view.columns, view.dtypes, strict=True)
@@ -179,7 +179,7 @@ def _check_columns(view: Any, name: str) -> None:
 
 
 def _check_foreign(view: Any, name: str, estimator: Any, new: bool) -> Any:
-    """Check an array of another library (torch, cupy, array-api-strict) where it is."""
+    """Check an array of another library (torch, cupy, array-api-strict) without moving it."""
     xp = array_namespace(view)
     if 0 in view.shape:
         raise ValueError(f"{name} is empty: its shape is {tuple(view.shape)}.")
@@ -193,7 +193,7 @@ def _check_foreign(view: Any, name: str, estimator: Any, new: bool) -> Any:
 
 
 def _cut(whole: Any, views: Any) -> list[Any]:
-    """Take the columns of every view out of one array."""
+    """Take the columns of each view from one array."""
     if not isinstance(views, list | tuple | np.ndarray) or len(views) == 0:
         raise ValueError(
             "views must be a list with one slice or list of column numbers per view, or None; "
@@ -206,14 +206,14 @@ def _cut(whole: Any, views: Any) -> list[Any]:
             index = np.arange(d)[columns if isinstance(columns, slice) else np.asarray(columns)]
         except (IndexError, TypeError, ValueError) as error:
             raise ValueError(
-                f"views[{k}]={columns!r} does not select columns of X, which has {d}: "
+                f"views[{k}]={columns!r} does not select columns of X, which has {d} columns: "
                 "use slices or lists of column numbers."
             ) from error
         if index.ndim != 1 or index.size == 0:
-            what = "no column" if index.size == 0 else "columns in the wrong form"
+            what = "no columns" if index.size == 0 else "columns in the wrong form"
             raise ValueError(
-                f"views[{k}]={columns!r} selects {what} of X, which has {d}: use slices or lists "
-                "of column numbers."
+                f"views[{k}]={columns!r} selects {what} of X, which has {d} columns: use slices "
+                "or lists of column numbers."
             )
         if isinstance(columns, slice) or sp.issparse(whole) or is_numpy_array(whole):
             parts.append(whole[:, columns if isinstance(columns, slice) else index])
@@ -224,7 +224,7 @@ def _cut(whole: Any, views: Any) -> list[Any]:
 
 
 def _one_dtype(arrays: list[Any], names: list[str]) -> list[Any]:
-    """Same number of samples, one namespace and device, float64 unless all are float32."""
+    """Require equal lengths, one namespace and device; use float64 unless all are float32."""
     lengths = [int(view.shape[0]) for view in arrays]
     if len(set(lengths)) > 1:
         told = ", ".join(f"view {a} has {b} samples" for a, b in zip(names, lengths, strict=True))
@@ -235,7 +235,7 @@ def _one_dtype(arrays: list[Any], names: list[str]) -> list[Any]:
     if foreign:
         xp = array_namespace(*arrays)
         if len({str(device(view)) for view in arrays}) > 1:
-            raise ValueError("The views lie on different devices: move all of them to one.")
+            raise ValueError("The views are on different devices: move all of them to one.")
         wanted = xp.float32 if all(view.dtype == xp.float32 for view in arrays) else xp.float64
         return [xp.astype(view, wanted, copy=False) for view in arrays]
     single = all(view.dtype == np.float32 for view in arrays)
@@ -243,7 +243,7 @@ def _one_dtype(arrays: list[Any], names: list[str]) -> list[Any]:
 
 
 def weighted_views(owner: str, views: Views, weights: Any, new: bool = False) -> Views:
-    """Leave out the views of weight 0, after checking that there is a weight for each.
+    """Leave out views of weight 0, after checking that there is one weight per view.
 
     Examples
     --------
@@ -255,13 +255,13 @@ def weighted_views(owner: str, views: Views, weights: Any, new: bool = False) ->
     if len(weights) != len(views.arrays):
         raise ValueError(
             f"{owner}: view_weights has {len(weights)} numbers for {len(views.arrays)} views: give "
-            "one for every view."
+            "one per view."
         )
     used = [k for k, weight in enumerate(weights) if weight > 0]
     if len(used) == len(weights):
         return views
     left = Views([views.arrays[k] for k in used], [views.names[k] for k in used])
-    with warnings.catch_warnings():  # they came when all views were checked
+    with warnings.catch_warnings():  # already issued when all views were checked
         warnings.simplefilter("ignore")
         check_content([look(view) for view in left.arrays], left.names, missing=True, new=new)
     return left

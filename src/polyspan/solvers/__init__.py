@@ -1,1 +1,1 @@
-"""The numerical tricks, once, for everybody: steps, reductions, eigenvectors, loop, cache."""
+"""Numerical tools shared by all methods: steps, reductions, eigenvectors, loop, cache."""

@@ -20,7 +20,7 @@ def to_numpy(x: Array) -> np.ndarray:
 
 
 def astype(x: Array, dtype: Any) -> Array:
-    """Convert to a dtype, given by name or as a dtype of x's library; no copy when it has it."""
+    """Convert to a dtype, given by name or as a dtype of x's library; copies only if needed."""
     xp = array_namespace(x)
     return xp.astype(x, getattr(xp, dtype) if isinstance(dtype, str) else dtype, copy=False)
 
@@ -37,7 +37,7 @@ def diagonal_mask(A: Array) -> Array:
 
 
 def order_statistics(values: Array, ranks: Sequence[int]) -> list[float]:
-    """Return the values of given ranks (0 = smallest) of a 1-D array, without sorting it all.
+    """Return the values with the given ranks (0 = smallest) in a 1-D array, without a full sort.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def order_statistics(values: Array, ranks: Sequence[int]) -> list[float]:
 
 
 def _order_statistic(values: Array, rank: int) -> float:
-    """Value of one rank by bisection: a few dozen counting passes, fast on any device."""
+    """Value with one rank, by bisection: a few dozen counting passes, fast on any device."""
     xp = array_namespace(values)
     low, high = float(xp.min(values)), float(xp.max(values))
     below = 0  # how many values are < low
@@ -71,7 +71,7 @@ def _order_statistic(values: Array, rank: int) -> float:
 
 
 def inverse_root(degrees: Array) -> Array:
-    """``D^-1/2`` of the degrees of a graph; samples without weights get 1, and keep none.
+    """``D^-1/2`` of the degrees of a graph; samples without weights get 1.
 
     Examples
     --------
@@ -102,6 +102,6 @@ def longest_column(A: Array) -> float:
 
 
 def largest_row_sum(A: Array) -> float:
-    """Largest sum of the absolute values of a row: the infinity norm, as MATLAB has it."""
+    """Largest sum of the absolute values of a row: the infinity norm, as in MATLAB."""
     xp = array_namespace(A)
     return float(xp.max(xp.sum(xp.abs(A), axis=1)))

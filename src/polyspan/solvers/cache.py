@@ -1,7 +1,7 @@
-"""What several fits on the same data have in common, computed once.
+"""Compute once what several fits on the same data have in common.
 
 Inside ``with sharing():`` the estimators keep reductions, graphs, factorisations and solutions,
-and a later fit that needs the same takes them from there. Data are recognised by their content.
+and later fits that need the same ones reuse them. Data are recognised by their content.
 """
 
 import hashlib
@@ -23,13 +23,12 @@ T = TypeVar("T")
 
 
 class Store:
-    """The parts kept so far, the least recently used one first.
+    """The parts kept so far, least recently used first.
 
     Attributes
     ----------
     saved : float
-        Seconds that the parts taken from here had cost when they were made: what a fit would
-        have taken longer alone.
+        Seconds saved so far: what the reused parts took when they were computed.
     """
 
     def __init__(self, limit: int) -> None:
@@ -38,7 +37,7 @@ class Store:
         self.parts: OrderedDict[Hashable, tuple[object, int, float]] = OrderedDict()
 
     def get(self, key: Hashable, make: Callable[[], T], size: int) -> T:
-        """Return the part of this key, made now if it is not here."""
+        """Return the part with this key, computing it now if it is not stored."""
         if key in self.parts:
             self.parts.move_to_end(key)
             value, _, seconds = self.parts[key]
@@ -46,7 +45,7 @@ class Store:
             return value  # type: ignore[return-value]
         started, before = time.perf_counter(), self.saved
         value = make()
-        # A part made with the help of others would have cost their time too.
+        # A part that reused others would have cost their time too.
         seconds = time.perf_counter() - started + self.saved - before
         if size <= self.limit:
             self.parts[key] = value, size, seconds
@@ -57,29 +56,29 @@ class Store:
         return value
 
 
-# The parts of the block that is around, or None.
+# The store of the enclosing `sharing` block, or None.
 active: ContextVar[Store | None] = ContextVar("polyspan_sharing", default=None)
 
 
 @contextmanager
 def sharing(limit: int = 2**30, store: Store | None = None) -> Iterator[Store]:
-    """Share what fits have in common as long as the ``with`` block lasts.
+    """Share what fits have in common within the ``with`` block.
 
-    Results are the same as without. The shared arrays belong to several estimators: do not
-    change ``representation_`` in place. A block inside another goes on with what that one has.
+    Results are the same as without sharing. The shared arrays belong to several estimators: do not
+    change ``representation_`` in place. A block inside another uses the store of the outer one.
 
     Parameters
     ----------
     limit : int, default=2**30
-        Bytes to keep at most; the least recently used parts go first. The limit of a block around
-        this one holds instead.
+        Maximum number of bytes to keep; the least recently used parts are dropped first. Inside
+        another block, that block's limit applies instead.
     store : Store, optional
-        That of an earlier block, to go on with.
+        The store of an earlier block, to reuse its parts.
 
     Yields
     ------
     Store
-        Its ``saved`` counts the seconds that sharing has saved.
+        Its ``saved`` is the number of seconds that sharing has saved.
 
     Examples
     --------
@@ -102,7 +101,7 @@ def sharing(limit: int = 2**30, store: Store | None = None) -> Iterator[Store]:
 
 
 def fingerprint(arrays: Sequence[Array]) -> str | None:
-    """Hash of the content of NumPy, torch or sparse arrays; None for arrays of other libraries."""
+    """Hash the content of NumPy, torch or sparse arrays; None for arrays of other libraries."""
     total = hashlib.blake2b(digest_size=16)
     for X in arrays:
         if sp.issparse(X):
@@ -125,23 +124,23 @@ def shared(
     size: int,
     instead: Callable[[], T] | None = None,
 ) -> T:
-    """Return ``make(what, arrays)``, or what that gave before, inside `sharing`.
+    """Return ``make(what, arrays)``, or its earlier result inside `sharing`.
 
-    ``what`` is a frozen description of what is made. It and the content of the arrays are all that
-    ``make`` gets to see, and they are the key: nothing can be forgotten in it.
+    ``what`` is a hashable description of what to compute. It and the content of the arrays are the
+    only inputs of ``make``, and together they are the key, so that the key is always complete.
 
     Parameters
     ----------
     make : function
-        Has to be a pure function of its arguments.
+        Must be a pure function of its arguments.
     what : hashable
         All parameters.
     arrays : list of arrays
         All data.
     size : int
-        About how many bytes the result holds.
+        Approximate size of the result in bytes.
     instead : function, optional
-        Gives the same without a block around it, where that saves work.
+        Computes the same result with less work; called when nothing is shared.
 
     Examples
     --------

@@ -10,13 +10,13 @@ from polyspan.solvers.arrays import Array, column_lengths
 def eigh(A: Array, *, overwrite: bool = False) -> tuple[Array, Array]:
     """Eigenvalues, ascending, and eigenvectors of a symmetric matrix.
 
-    When LAPACK's divide and conquer gives up, its QR iteration takes over. ``overwrite`` allows
-    NumPy to use the memory of A for the vectors.
+    If LAPACK's divide and conquer fails, its QR iteration is used. ``overwrite`` allows the memory
+    of a NumPy A to be reused for the vectors.
     """
     if not is_numpy_array(A):
         w, V = array_namespace(A).linalg.eigh(A)
         return w, V
-    if overwrite and A.shape[0] > 2000:  # memory counts; below, numpy's own copy is as good
+    if overwrite and A.shape[0] > 2000:  # saves memory; below that size, a copy does not matter
         return scipy.linalg.eigh(A.T, driver="evd", overwrite_a=True, check_finite=False)
     try:
         w, V = np.linalg.eigh(A)
@@ -36,18 +36,18 @@ def lowest_eigenpairs(A: Array, c: int) -> tuple[Array, Array]:
     if is_numpy_array(A):
         try:
             return scipy.linalg.eigh(A, subset_by_index=[0, c - 1])
-        except np.linalg.LinAlgError:  # LAPACK may give up on nearly equal eigenvalues
+        except np.linalg.LinAlgError:  # LAPACK may fail on nearly equal eigenvalues
             pass
     w, V = eigh(A)
     return w[:c], V[:, :c]
 
 
 class TopEigenvectors:
-    """All eigenpairs of symmetric positive semi-definite matrices above a limit, call after call.
+    """All eigenpairs above a limit, for a sequence of symmetric positive semi-definite matrices.
 
-    Each call starts from the eigenvectors of the last one, a few more than were above the limit.
-    Rounds of a Chebyshev filter (which damps what is below the block's smallest Ritz value) and
-    Rayleigh-Ritz refine them. Two certificates decide:
+    Each call starts from the eigenvectors of the last one, a few more than were above the limit,
+    and refines them by rounds of a Chebyshev filter (which damps everything below the block's
+    smallest Ritz value) and Rayleigh-Ritz. Two certificates must hold:
 
     - with residuals ``C v - w v``, the root sum of squares of ``|residual| / sqrt(w)`` bounds the
       error of anything of the form ``A V f(w) V^T`` with ``C = A^T A`` and 1-Lipschitz
@@ -55,7 +55,7 @@ class TopEigenvectors:
     - a Cholesky factorisation of ``limit - (C without the pairs found)`` exists only if no
       eigenvalue above the limit was missed.
 
-    When either cannot be had more cheaply, a full eigendecomposition answers.
+    If they fail or would cost more than a full eigendecomposition, the latter is used.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class TopEigenvectors:
     SMALL = 200  # up to this size a full decomposition is as fast
     ACCURACY = 1e-10
     FULL_COST = 3.0  # of a full decomposition, in units of 2 n^3 flops at the speed of GEMM
-    GROWTH = 1e10  # between top and limit in one filter: more would drown the small directions
+    GROWTH = 1e10  # between top and limit in one filter; more would swamp the small directions
 
     how = "none"
     _rank = 0
@@ -94,7 +94,7 @@ class TopEigenvectors:
         self.how = "full" if found is None else "partial"
         w, V = eigh(C, overwrite=True) if found is None else found
         rank = int(array_namespace(w).count_nonzero(w > limit))
-        # With spare vectors: many while the rank grows, few when it has settled.
+        # Keep spare vectors: many while the rank grows, few once it has settled.
         spare = max(40, rank) if rank > 1.05 * self._rank else max(20, rank // 5)
         self._rank, block = rank, min(rank + spare, n // 4)
         worth = n > self.SMALL and 0 < rank < 0.9 * block
@@ -102,7 +102,7 @@ class TopEigenvectors:
         return w[w.shape[0] - rank :], V[:, V.shape[1] - rank :]
 
     def _start(self, V: Array, block: int) -> Array:
-        """Take the last ``block`` vectors; where there are fewer, fixed random ones join them."""
+        """Take the last ``block`` vectors; if there are fewer, add fixed random ones."""
         n, b = V.shape
         xp = array_namespace(V)
         if b >= block:  # a copy: a view would keep all of an n x n matrix alive
@@ -111,23 +111,23 @@ class TopEigenvectors:
         return xp.concat([xp.asarray(extra, dtype=V.dtype, device=device(V)), V], axis=1)
 
     def _none_above(self, C: Array, limit: float, w: Array = None, V: Array = None) -> bool:
-        """Prove by Cholesky that C, less the pairs (w, V), has no eigenvalue above the limit."""
+        """Prove by Cholesky that C without the pairs (w, V) has no eigenvalue above the limit."""
         xp = array_namespace(C)
         S = -C if V is None else (V * w[None, :]) @ V.T
         if V is not None:
             S -= C
         xp.reshape(S, (-1,), copy=False)[:: C.shape[0] + 1] += limit  # on the diagonal
         try:
-            if is_numpy_array(S):  # in place; S is symmetric, so its transpose is as good
+            if is_numpy_array(S):  # in place; S is symmetric, so its transpose will do
                 scipy.linalg.cholesky(S.T, lower=True, overwrite_a=True, check_finite=False)
-            elif is_cupy_array(S):  # says nothing of a failure unless it is asked to
+            elif is_cupy_array(S):  # fails silently unless told to raise
                 import cupyx
 
                 with cupyx.errstate(linalg="raise"):
                     xp.linalg.cholesky(S)
             else:
                 xp.linalg.cholesky(S)
-        except (np.linalg.LinAlgError, RuntimeError):  # not positive definite; torch's is the last
+        except (np.linalg.LinAlgError, RuntimeError):  # not positive definite; torch: RuntimeError
             return False
         return True
 
@@ -149,7 +149,7 @@ class TopEigenvectors:
             scaled = xp.sum(residual * residual, axis=0) / w[kept]
             error = float(xp.sum(scaled)) ** 0.5
             if error <= tol:
-                # What is above t by less than tol may be missed: it changes the result by less.
+                # Singular values within tol above sqrt(limit) may be missed: their effect is less.
                 slack = (limit**0.5 + tol) ** 2
                 proved = self._none_above(C, slack, w[kept], V[:, kept])
                 return (w, V) if proved else None

@@ -1,7 +1,7 @@
 """The loop around a solver: counts iterations, records residuals, reports and stops.
 
-A solver returns what it found and how its loop went, a `Solution`; whoever called it decides what
-to keep, and whether to warn.
+A solver returns a `Solution`: what it found and how its loop went. The caller decides what to keep
+and whether to warn.
 """
 
 import math
@@ -22,7 +22,7 @@ _listener: ContextVar[Listener | None] = ContextVar("polyspan_listener", default
 def watching(listener: Listener) -> Iterator[None]:
     """Call ``listener(run)`` after every iteration of every solver inside the ``with`` block.
 
-    This is how a progress bar follows a fit without the estimator knowing about it.
+    A progress bar can follow a fit this way, without the estimator knowing about it.
 
     Examples
     --------
@@ -44,13 +44,13 @@ def watching(listener: Listener) -> Iterator[None]:
 class Solution(NamedTuple):
     """What a solver found, and how its loop went."""
 
-    Z: Any  # the representation, graph, embedding or labels: what the method is about
+    Z: Any  # the main result: the representation, graph, embedding or labels
     n_iter: int | None = None
     history: dict[str, list[float]] | None = None
     converged: bool = True
-    extras: dict[str, Any] = {}  # what else was learnt, by the names of the fitted attributes
-    complaints: tuple[Warning, ...] = ()  # what the user should be told
-    random_state: Any = None  # random numbers that go on after those the solver drew
+    extras: dict[str, Any] = {}  # what else was learned, by name of the fitted attribute
+    complaints: tuple[Warning, ...] = ()  # warnings for the user
+    random_state: Any = None  # the random state after the solver's draws
 
 
 @dataclass
@@ -60,13 +60,13 @@ class Run:
     Parameters
     ----------
     name : str
-        Whose loop this is, for messages.
+        Name of the method, for messages.
     max_iter : int
         Maximum number of iterations.
     tol : float
         The residuals given to `check` must all be below it.
     verbose : int
-        0 is silent; otherwise every ``verbose``-th iteration prints a line.
+        0 is silent; otherwise a line is printed every ``verbose`` iterations.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Run:
     converged : bool
         Whether the last iteration met the stopping rule.
     history : dict of str to list of float
-        One entry per iteration for every residual, by name.
+        The value of every residual in each iteration, by name.
 
     Examples
     --------
@@ -106,7 +106,7 @@ class Run:
                 listener(self)
 
     def solution(self, Z: Any, **extras: Any) -> Solution:
-        """Return what was found, with the record of this loop."""
+        """Return the result with the record of this loop."""
         told: tuple[Warning, ...] = ()
         if not self.converged:
             last = ", ".join(f"{k} {v[-1]:.1e}" for k, v in self.history.items())
@@ -127,7 +127,7 @@ class Run:
             print(f"[{self.name}] iteration {self.n_iter:3d}  {words}  {self.progress()}")
 
     def iterations_left(self) -> int:
-        """Estimate the iterations still to come from how fast the largest residual falls."""
+        """Estimate the remaining iterations from how fast the largest residual falls."""
         most = self.max_iter - self.n_iter
         worst = [max(values) for values in zip(*self.history.values(), strict=True)][-6:]
         if self.converged or not worst:

@@ -1,4 +1,4 @@
-"""Warnings that point at the line of the user's code, however deep in the library they arise."""
+"""Warnings that point at the user's line of code, however deep in the library they arise."""
 
 import inspect
 import warnings

@@ -27,7 +27,7 @@ def soft(A: Array, t: float) -> Array:
 
 
 def column_factors(A: Array, t: float) -> Array:
-    """Factor by which `columns` shortens every column of A.
+    """Factor by which `columns` shortens each column of A.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def column_factors(A: Array, t: float) -> Array:
 
 
 def columns(A: Array, t: float) -> Array:
-    """Shorten every column by t, at most to zero: the prox of the l2,1 norm.
+    """Shorten every column by t, but not below zero: the prox of the l2,1 norm.
 
     Examples
     --------
@@ -54,9 +54,9 @@ def columns(A: Array, t: float) -> Array:
 
 
 def columns_of_views(A: Array, rows: Sequence[slice], ts: Sequence[Any]) -> Array:
-    """Shorten the columns of every view, whose rows are given, by its own t; A is overwritten.
+    """Shorten the columns of every view by its own t; ``rows`` are the views' rows of A.
 
-    A t may be an array: one number for every column.
+    A is overwritten. A t may be an array with one number per column.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def columns_of_views(A: Array, rows: Sequence[slice], ts: Sequence[Any]) -> Arra
 
 
 def simplex(A: Array) -> Array:
-    """Project every row on the simplex: non-negative entries that sum to 1.
+    """Project every row onto the simplex: non-negative entries that sum to 1.
 
     Examples
     --------
@@ -83,9 +83,9 @@ def simplex(A: Array) -> Array:
     """
     xp = array_namespace(A)
     counts = xp.arange(1, A.shape[1] + 1, dtype=A.dtype, device=device(A))[None, :]
-    # The level falls on as long as the next largest entry is above it, so the right one is the
+    # The level rises as long as the next largest entry is above it, so the right one is the
     # largest of all levels.
-    if is_numpy_array(A):  # the same numbers, in place and from a sort that runs forwards
+    if is_numpy_array(A):  # the same numbers, in place and from an ascending sort
         levels = np.sort(-A, axis=1)
         np.cumsum(levels, axis=1, out=levels)
         levels += 1
@@ -98,21 +98,21 @@ def simplex(A: Array) -> Array:
 
 @dataclass
 class SingularThreshold:
-    """Lower every singular value by t, at most to zero: the prox of the nuclear norm.
+    """Lower every singular value by t, but not below zero: the prox of the nuclear norm.
 
-    It has a memory: each call starts from the singular vectors of the last one. The answer comes
+    It has a memory: each call starts from the singular vectors of the last one. The result comes
     from eigenvectors of ``C = A^T A`` with eigenvalues above ``t^2``:
-    ``Q = A V diag(1 - t / s) V^T``. Three ways, cheapest first:
+    ``Q = A V diag(1 - t / s) V^T``. There are three ways, tried cheapest first:
 
     1. ``|A|_F <= t`` or ``|C|_F <= t^2`` prove Q = 0;
-    2. the last call's vectors are refined until Q is within ``1e-10 |A|`` of its place, and a
+    2. the last call's vectors are refined until Q is accurate to ``1e-10 |A|``, and a
        Cholesky factorisation proves that no singular value above t was missed
        (`polyspan.solvers.eigen.TopEigenvectors`);
     3. a full eigendecomposition of C, when the rank is high or the proof fails.
 
-    Squaring is harmless here: t is at least 1e-6 of the largest singular value in all solvers, so
-    that singular values near t are wrong by 1e-10 of it at most. float32 input is squared and
-    factored in float64 for the same reason.
+    Squaring is harmless here: in all solvers t is at least 1e-6 of the largest singular value, so
+    singular values near t are wrong by at most 1e-10 of it. For the same reason, float32 input is
+    squared and factored in float64.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Exact reductions and factorisations that the solvers share: nothing but rounding changes."""
+"""Exact reductions and factorisations shared by the solvers: results change only by rounding."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -19,21 +19,21 @@ from polyspan.solvers.eigen import eigh
 def reduce_rows(X: Array) -> tuple[Array, Callable[[Array], Array]]:
     """Replace the d x n matrix of a view by R with at most n rows and R^T R = X^T X.
 
-    A solver whose errors and multipliers stay in the range of X, and which looks at them only
-    through inner products and lengths of columns, makes the same iterates with R.
+    A solver whose errors and multipliers stay in the range of X, and which uses them only
+    through inner products and column lengths, produces the same iterates with R.
 
     Parameters
     ----------
     X : (n, d) array or sparse matrix
-        One view, samples in rows as users give it.
+        One view, samples in rows as given by the user.
 
     Returns
     -------
     R : (r, n) array
-        The reduced view, samples in columns as the papers write it; r <= min(d, n).
+        The reduced view, samples in columns as in the papers; r <= min(d, n).
     back : callable
-        Maps an (r, n) matrix of the reduced coordinates, or some of its columns, to the original
-        ones: d rows, without those of features that a sparse X has in no sample.
+        Maps an (r, n) matrix in reduced coordinates, or some of its columns, to the original
+        coordinates: d rows, without those of features that are zero in every sample of a sparse X.
 
     Examples
     --------
@@ -46,11 +46,11 @@ def reduce_rows(X: Array) -> tuple[Array, Callable[[Array], Array]]:
     if d <= n and not sp.issparse(X):
         return X.T, lambda D: D
     if sp.issparse(X):
-        X = X[:, np.unique(X.indices)]  # millions of columns may hold nothing
+        X = X[:, np.unique(X.indices)]  # millions of columns may be empty
     G = gram(X.astype(np.float64) if sp.issparse(X) else astype(X, "float64"))
-    w, U = eigh(G)  # in float64: squares of float32 numbers need it
+    w, U = eigh(G)  # in float64, which squares of float32 numbers need
     xp = array_namespace(w)
-    noise = n * xp.finfo(w.dtype).eps * float(w[-1])  # below this w is rounding
+    noise = n * xp.finfo(w.dtype).eps * float(w[-1])  # below this, w is rounding error
     first = n - int(xp.count_nonzero(w > noise))
     w, U = w[first:], U[:, first:]
     R = astype(xp.sqrt(w)[:, None] * U.T, X.dtype)
@@ -59,10 +59,10 @@ def reduce_rows(X: Array) -> tuple[Array, Callable[[Array], Array]]:
 
 
 def orthogonal_rows(X: Array) -> tuple[Array, Array, Callable[[Array], Array]]:
-    """`reduce_rows`, turned so that the rows of R are orthogonal: R R^T is diagonal.
+    """`reduce_rows`, rotated so that the rows of R are orthogonal: R R^T is diagonal.
 
-    With S the diagonal, ``(R^T R + p I)^-1 R^T = R^T (S + p I)^-1`` for every p: what an augmented
-    Lagrangian with several representations solves in every iteration becomes a division.
+    With S = R R^T, ``(R^T R + p I)^-1 R^T = R^T (S + p I)^-1`` for every p: the system that an
+    augmented Lagrangian with several representations solves in every iteration becomes a division.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def orthogonal_rows(X: Array) -> tuple[Array, Array, Callable[[Array], Array]]:
     s2 : (r, 1) array
         Squared lengths of its rows, the diagonal S.
     back : callable
-        As that of `reduce_rows`.
+        As in `reduce_rows`.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def stack_views(
         Which rows of R belong to which view.
     worst : callable
         ``worst(D, tol)`` is the `largest_entry` of an (r, n) residual D, over all views;
-        ``worst(D, tol, largest_sum)`` its `largest_sum`.
+        ``worst(D, tol, largest_sum)`` is its `largest_sum`.
 
     Examples
     --------
@@ -128,23 +128,23 @@ def stack_views(
 def view_step(
     R: Array, s2: Array, B: Array, E: Array, Y: Array, mu: float, p: int = 1
 ) -> tuple[Array, Array]:
-    """Representation of a view with orthogonal rows that is drawn to B by p penalties.
+    """Representation of a view with orthogonal rows that is pulled towards B by p penalties.
 
-    ``Z = (p I + X^T X)^-1 (X^T (X - E + Y/mu) + p B)``, as methods with one representation for
-    every view solve it.
+    ``Z = (p I + X^T X)^-1 (X^T (X - E + Y/mu) + p B)``, the step of methods with one
+    representation per view.
 
     Parameters
     ----------
     R, s2
-        The view and the squared lengths of its rows, of `orthogonal_rows`.
+        The view and the squared lengths of its rows, from `orthogonal_rows`.
     B : (n, n) array
-        What Z is drawn to.
+        What Z is pulled towards.
     E, Y : (r, n) arrays
         Errors and multipliers of the view.
     mu : float
         The penalty.
     p : int, default=1
-        How many terms draw it.
+        How many terms pull it.
 
     Returns
     -------
@@ -168,30 +168,30 @@ def view_step(
 def factor_z_step(
     G: Array, L: Array | None, orientation: str = "samples"
 ) -> tuple[Array, Array, Callable[..., Array]]:
-    """Factor once what every Z step of an augmented Lagrangian solves, whatever mu and lam2 are.
+    """Factor once the system of every Z step of an augmented Lagrangian, for any mu and lam2.
 
     With M = lam2 (L + L^T) the Z step reads ``mu (G + I) Z + Z M = mu G - F`` (orientation
     ``"samples"``) or ``(mu (G + I) + M) Z = mu G - F`` (``"published"``). Two changes of variable
     make it cheap and exact:
 
-    - Let ``U diag(d) U^T = G + I``. The solver works on ``U^T Z``: the nuclear norm does not
-      notice the rotation, columns keep their lengths, and ``X Z = (X U) (U^T Z)``.
-    - It asks for the complement ``C = I - Z``, so that ``X - X Z = X C`` has no cancellation. C
-      solves the same equation with ``mu I + M + F`` on the right.
+    - Let ``U diag(d) U^T = G + I``. The solver works on ``U^T Z``: the rotation does not change the
+      nuclear norm or the lengths of columns, and ``X Z = (X U) (U^T Z)``.
+    - It solves for the complement ``C = I - Z``, so that ``X - X Z = X C`` has no cancellation. C
+      satisfies the same equation with ``mu I + M + F`` on the right.
 
     Parameters
     ----------
     G : (n, n) array
         Sum of the Gram matrices of the views.
     L : (n, n) array or None
-        Laplacian; None is zero, and both orientations are then equal.
+        Laplacian; None means zero, and both orientations are then equal.
     orientation : {"samples", "published"}
         On which side M stands.
 
     Returns
     -------
     I : (n, n) array
-        ``U^T``, the identity in the coordinates of the solver.
+        ``U^T``, the identity in the solver's coordinates.
     d : (n, 1) array
         Eigenvalues of G + I.
     solve : callable
@@ -199,7 +199,7 @@ def factor_z_step(
 
     Notes
     -----
-    The factors are computed in float64 and rounded to the dtype of G: in float32 the eigenvalues
+    The factors are computed in float64 and rounded to the dtype of G: in float32, the eigenvalues
     near zero of a heavily weighted Laplacian would be noise.
 
     Examples
@@ -214,9 +214,9 @@ def factor_z_step(
     """
     xp, dtype = array_namespace(G), G.dtype
     g, U = eigh(astype(G, "float64"))
-    # Neither G nor M has negative eigenvalues but for rounding.
+    # G and M have no negative eigenvalues, except through rounding.
     d = 1 + xp.clip(g, min=0.0)[:, None]
-    # In the order of rows in memory: entrywise work on I and a transposed matrix is slow.
+    # Copied to be row-major: entrywise work on differently ordered matrices is slow.
     I, e = xp.asarray(astype(U.T, dtype), copy=True), astype(d, dtype)
     if L is None:
         return I, e, lambda mu, F, lam2=1.0: (mu * I + F) / (mu * e)
@@ -250,13 +250,13 @@ def factor_z_step(
 
 
 def largest_entry(A: Array, rows: int, tol: float, back: Callable[[Array], Array]) -> float:
-    """Largest absolute entry of a residual in original coordinates, when it decides about ``tol``.
+    """Largest absolute entry of a residual in original coordinates, for comparison with ``tol``.
 
-    ``A`` is the residual in coordinates that keep the lengths of columns, ``back`` maps it to the
-    original ones, which have ``rows`` rows. With b the length of its longest column the largest
-    entry lies between ``b / sqrt(rows)`` and b. When both are on one side of ``tol``, b is
-    returned: the answer is the same and the map is spared. ``tol=0`` always returns b, for a loop
-    that cannot stop in this iteration anyway.
+    ``A`` is the residual in coordinates that preserve column lengths; ``back`` maps it to the
+    original ones, which have ``rows`` rows. With b the length of its longest column, the largest
+    entry is between ``b / sqrt(rows)`` and b. If both are on the same side of ``tol``, b is
+    returned: the decision is the same, and the map is not needed. ``tol=0`` always returns b, for a
+    loop that cannot stop in this iteration anyway.
 
     Examples
     --------
@@ -274,11 +274,11 @@ def largest_entry(A: Array, rows: int, tol: float, back: Callable[[Array], Array
 
 
 def largest_sum(A: Array, rows: int, tol: float, back: Callable[[Array], Array]) -> float:
-    """`largest_row_sum` of a residual in original coordinates, when it decides about ``tol``.
+    """`largest_row_sum` of a residual in original coordinates, for comparison with ``tol``.
 
-    As `largest_entry`. With f the Frobenius norm of A, which has n columns, the largest sum lies
-    between ``f / sqrt(rows)`` and ``sqrt(n) f``; when both are on one side of ``tol`` the latter
-    is returned.
+    Works like `largest_entry`. With f the Frobenius norm of A, which has n columns, the largest sum
+    is between ``f / sqrt(rows)`` and ``sqrt(n) f``; if both are on the same side of ``tol``, the
+    latter is returned.
 
     Examples
     --------
@@ -296,7 +296,7 @@ def largest_sum(A: Array, rows: int, tol: float, back: Callable[[Array], Array])
 
 
 def _column_blocks(A: Array, rows: int) -> Iterator[Array]:
-    """Columns of A, so many at a time that ``rows`` rows of them are about n x n numbers."""
+    """Columns of A in blocks: with ``rows`` rows, each block has about n x n numbers."""
     n = A.shape[1]
     step = max(1, max(n * n, 2**20) // rows)
     return (A[:, j : min(j + step, n)] for j in range(0, n, step))
