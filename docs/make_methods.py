@@ -26,6 +26,11 @@ departs from the paper.
 - n samples, d features, m views (index v or k), c clusters; p is min(n, d), summed over the views.
 - Samples are columns: `X_v` is d x n. `|.|_*` is the sum of the singular values, `|.|_{2,1}` that
   of the lengths of the columns, `|.|_1` that of the absolute entries.
+- A parameter's name means the same in every method. `lam` weighs the errors, `lam_rank` a nuclear
+  norm, `lam_ridge` a squared norm, `lam_agreement` the agreement between views, `lam_cut` the cut
+  of a graph, and `lam_components` is the first weight of the term that makes c components. `lam1`,
+  `lam2` and `alpha` are GRMSC's: errors, graphs, and the complementary graph among these. The
+  docstrings name the letters of the papers.
 - Costs are those of dense views, without the spectral clustering at the end.
 - [benchmarks/METHODS.md](../benchmarks/METHODS.md): how close each comes to published figures, in
   what time.

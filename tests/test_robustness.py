@@ -67,11 +67,10 @@ MODELS = {
         alpha=st.sampled_from([0.0, 1e-3, 1.0]),
         orientation=st.sampled_from(["samples", "published"]),
         regularizer=st.sampled_from(["both", "first_order", "none"]),
-        sigma2=st.sampled_from(["own", "first"]),
+        second_width=st.sampled_from(["own", "first"]),
         affinity=st.sampled_from(["dense", "sparse"]),
         scale=st.sampled_from(["unit", "standard+unit", None]),
         graph_scale=st.sampled_from(["same", "unit", "standard+unit", None]),
-        init=st.sampled_from(["zeros", "random"]),
         max_iter=st.sampled_from([1, 3, 30]),
     ),
     "lrr": st.builds(

@@ -132,7 +132,7 @@ def test_without_gaps_nothing_changes(monkeypatch):
     assert_array_equal(model.representation_, solve_grmsc(Xs, L, lam1=100.0, lam2=1000.0))
 
 
-@pytest.mark.parametrize("options", [{}, {"regularizer": "first_order"}, {"sigma2": "first"}])
+@pytest.mark.parametrize("options", [{}, {"regularizer": "first_order"}, {"second_width": "first"}])
 def test_the_graphs_without_gaps_are_grmscs(options):
     Xs = scale_views(check_views(planted()[0]), "unit")
     weights = [1.0, 0.5, 2.0]
@@ -214,7 +214,6 @@ VARIANTS = [
     {"orientation": "published"},
     {"regularizer": "first_order"},
     {"regularizer": "none", "lam1": 0.1},
-    {"init": "random"},
 ]
 
 

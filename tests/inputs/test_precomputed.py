@@ -184,7 +184,8 @@ def test_wrong_graphs():
         (dict(zip("abc", given, strict=True)), "^GRMSC: graphs has the names 'a', 'b', 'c', but"),
     ]:
         refused(GRMSC(3, graphs=graphs), views, match)
-    refused(GRMSC(3, graphs=given, sigma2="first"), views, '^GRMSC: sigma2="first" is the width')
+    first = GRMSC(3, graphs=given, second_width="first")
+    refused(first, views, '^GRMSC: second_width="first" is the width')
 
 
 # ---- weights -----------------------------------------------------------------------------------

@@ -85,7 +85,7 @@ class AnchorGRMSC(Penalised):
         Links of samples to anchors: all of ``|Z|``, or the ``n_kept`` largest of each sample.
     n_kept : int, default=5
         Links kept by ``affinity="sparse"``; with many anchors fewer are often better.
-    sigma2 : {"own", "first"}, default="own"
+    second_width : {"own", "first"}, default="own"
         Width of the second-order Gaussian, as in `GRMSC`. Medians of distances are taken over all
         samples up to 2,000, over 2,000 of them beyond.
     scale : {"unit", "standard+unit", None}, default="unit"
@@ -175,7 +175,7 @@ class AnchorGRMSC(Penalised):
     alpha: float | None = param(real(0, none="1e-3 min(1, 2000 / n)"), default=None)
     affinity: str = param(one_of("dense", "sparse"), default="sparse")
     n_kept: int = param(integer(1), default=5)
-    sigma2: str = param(one_of("own", "first"), default="own")
+    second_width: str = param(one_of("own", "first"), default="own")
     mu0: float | None = param(
         real(0, open_low=True, none="1e-4 up to 20,000 samples in float64, else 1e-2"), default=None
     )
@@ -267,8 +267,8 @@ class AnchorGRMSC(Penalised):
         alpha = 1e-3 * min(1, 2000 / n) if self.alpha is None else float(self.alpha)
         recall, L = [1.0] * len(As), None
         if self.lam2 > 0:
-            k = self._neighbors(n)
-            L, recall = sample_laplacian(workers, chunks, spans, sample, k, alpha, self.sigma2, rng)
+            graph = self._neighbors(n), alpha, self.second_width
+            L, recall = sample_laplacian(workers, chunks, spans, sample, *graph, rng)
         del sample
         run, frame = self._run(), make_frame(As)
         exact = n <= EXACT_BELOW and As[0].dtype == np.float64
