@@ -303,6 +303,8 @@ MUTANTS = [
     # --- what all methods have in common ---
     M("base-old-attributes", "MultiViewClusterer.fit", "delattr(self, name)  # of an", "pass  # of",
       "test_spine"),
+    M("base-old-hidden-attributes", "MultiViewClusterer.fit", "if is_fitted(k) and k",
+      'if k.endswith("_") and k', "test_spine"),
     M("base-takes-checked-away", "MultiViewClusterer.fit", "CHECKED | learnt.keys()",
       "learnt.keys()", "test_estimators", select="names_and_numbers"),
     M("base-no-complaint", "MultiViewClusterer.fit", "warn_user(complaint)", "pass",
@@ -334,8 +336,10 @@ MUTANTS = [
     # --- saving ---
     M("load-newer", "persistence:load", "> FORMAT", "> FORMAT + 1", "test_persistence",
       select="trusted or something"),
-    M("load-any-name", "_Reader._estimator", 'not key.endswith("_") or ', "", "test_persistence",
+    M("load-any-name", "spine:is_fitted", ' and name.endswith("_")', "", "test_persistence",
       select="trusted"),
+    M("load-any-hidden-name", "spine:is_fitted", "name in HIDDEN", 'name.startswith("_")',
+      "test_persistence", select="trusted"),
     M("save-kind-of-sparse", "_Writer._sparse", '"array" if isinstance(matrix, sp.sparray)',
       '"array" if sp.issparse(matrix)', "test_persistence"),
     # --- bench ---

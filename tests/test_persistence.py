@@ -200,6 +200,9 @@ CHANGES = {
     ),
     "method": (lambda t: t["estimators"][0]["fitted"].update(fit=1), "is not a model saved by"),
     "private": (lambda t: t["estimators"][0]["fitted"].update(__class__=1), "is not a model"),
+    "hidden method": (lambda t: t["estimators"][0]["fitted"].update(_run=1), "is not a model"),
+    "hidden name": (lambda t: t["estimators"][0]["fitted"].update(_mine=1), "is not a model"),
+    "no name": (lambda t: t["estimators"][0]["fitted"].update({"a b_": 1}), "is not a model"),
     "form": (
         lambda t: t["estimators"][0]["fitted"].update(x_={"eval": "1"}),
         "is not a model",

@@ -17,7 +17,7 @@ from array_api_compat import is_array_api_obj
 from sklearn.utils.validation import check_is_fitted
 
 from polyspan.atomic import replacing
-from polyspan.base import MultiViewClusterer
+from polyspan.base import MultiViewClusterer, is_fitted
 from polyspan.methods import METHODS
 from polyspan.solvers.arrays import to_numpy
 
@@ -245,8 +245,7 @@ class _Reader:
             )
         model = self._made[number] = cls(**params)
         for key, form in state["fitted"].items():
-            # What fit learns ends in _; nothing else of the class is touched.
-            if not key.isidentifier() or not key.endswith("_") or key.startswith("_"):
+            if not is_fitted(key):  # nothing else of the class is touched
                 raise ValueError(key)
             setattr(model, key, self.get(form))
         return model

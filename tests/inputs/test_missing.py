@@ -181,7 +181,7 @@ def test_no_nan_gets_out():
     model = GRMSC(3, random_state=0).fit(remove(planted()[0], 0.3))
     assert np.isfinite(model.representation_).all()
     assert np.isfinite(model.affinity_matrix_).all()
-    assert all(np.isfinite(X).all() for X in model.dictionary_)
+    assert all(np.isfinite(X).all() for X in model._dictionary)
 
 
 def test_standardising_uses_the_samples_that_are_there():

@@ -15,6 +15,7 @@ from polyspan.base.spine import (
     OnDevice,
     Penalised,
     ScaledClusterer,
+    is_fitted,
 )
 
 __all__ = [
@@ -27,4 +28,5 @@ __all__ = [
     "Penalised",
     "RepresentationClusterer",
     "ScaledClusterer",
+    "is_fitted",
 ]

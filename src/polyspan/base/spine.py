@@ -31,8 +31,34 @@ from polyspan.solvers.messages import warn_user
 
 # Parameters that do not change what `solve` finds, only what becomes of it.
 AFTER_THE_SOLUTION = {"affinity", "n_kept", "n_init", "random_state", "views"}
+# What a fit keeps for `predict` and does not show.
+HIDDEN = frozenset(
+    {
+        "_bipartite",
+        "_centers",
+        "_dictionary",
+        "_frame",
+        "_kernel_maps",
+        "_moments",
+        "_root",
+        "_scaling",
+        "_view_widths",
+    }
+)
 # Attributes that `check` sets; `fit` sets the others, and takes away those of an earlier fit.
-CHECKED = {"n_features_in_", "feature_names_in_", "view_names_", "view_widths_", "kernel_maps_"}
+CHECKED = {"n_features_in_", "feature_names_in_", "view_names_", "_view_widths", "_kernel_maps"}
+
+
+def is_fitted(name: str) -> bool:
+    """Whether an attribute of this name is one that fits set: it ends in _, or is hidden.
+
+    Examples
+    --------
+    >>> [is_fitted(name) for name in ("labels_", "_root", "_check_params", "fit", "__class__")]
+    [True, True, False, False, False]
+    """
+    shown = name.isidentifier() and name.endswith("_") and not name.startswith("_")
+    return shown or name in HIDDEN
 
 
 class About(NamedTuple):
@@ -93,7 +119,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
         loop = {"n_iter_": found.n_iter, "history_": found.history}
         learnt = {name: value for name, value in loop.items() if value is not None}
         learnt |= found.extras | self._cluster(found, views, Xs)
-        for name in [k for k in vars(self) if k.endswith("_") and k not in CHECKED | learnt.keys()]:
+        for name in [k for k in vars(self) if is_fitted(k) and k not in CHECKED | learnt.keys()]:
             delattr(self, name)  # of an earlier fit
         for name, value in learnt.items():
             setattr(self, name, value)
@@ -104,7 +130,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
     def check(self, X: Any) -> Views:
         """Check parameters and views, without fitting: what can be known to fail fails here.
 
-        It sets ``n_features_in_``, ``view_names_`` and ``view_widths_``, and nothing else.
+        It sets ``n_features_in_``, ``view_names_`` and what is hidden of them, and nothing else.
 
         Parameters
         ----------
@@ -128,7 +154,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
         free = available_memory() if place is None else check_device(name, place)
         check_memory(name, views.n_samples, views.itemsize, *self.footprint(views), free)
         self.view_names_ = views.names
-        self.view_widths_ = [int(view.shape[1]) for view in views.arrays]
+        self._view_widths = [int(view.shape[1]) for view in views.arrays]
         return self._prepare(views)
 
     def scaled(self, views: Views) -> list[Array]:
@@ -248,7 +274,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
                     f"{', '.join(self.view_names_)}: give views of the same names."
                 )
             arrays = [arrays[names.index(known)] for known in self.view_names_]
-        for view, known, d in zip(arrays, self.view_names_, self.view_widths_, strict=True):
+        for view, known, d in zip(arrays, self.view_names_, self._view_widths, strict=True):
             if view.shape[1] != d:
                 raise ValueError(
                     f"{name}.predict: view {known} has {view.shape[1]} features, but the model was "

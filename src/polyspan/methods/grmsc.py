@@ -132,8 +132,6 @@ class GRMSC(Penalised, OnDevice, RepresentationClusterer):
         Per iteration: ``data``, the largest entry of ``X_k - X_k Z - E_k``, and ``split``, that of
         ``Z - Q``. Both hold the length of the longest column, an upper bound, while that is far
         from ``tol``.
-    dictionary_ : list of arrays
-        The scaled views, for `predict`.
 
     Notes
     -----
@@ -201,20 +199,20 @@ class GRMSC(Penalised, OnDevice, RepresentationClusterer):
             views = weighted_views("GRMSC", views, self.view_weights)
         if self.graphs is not None:
             self._given_graphs(views.n_samples)
-        self.kernel_maps_: list[np.ndarray] | None = None
+        self._kernel_maps: list[np.ndarray] | None = None
         if self.precomputed == "kernel":
             check_kernel_scales("GRMSC", self.scale, self.graph_scale)
             both = [kernel_features(K, name, "GRMSC") for K, name in zip(*views, strict=True)]
-            self.kernel_maps_ = [T for _, T in both]
+            self._kernel_maps = [T for _, T in both]
             views = Views([X for X, _ in both], views.names)
         return views
 
     def _prepare_new(self, views: Views) -> Views:
         views = weighted_views("GRMSC", views, self.view_weights, new=True)
-        if self.kernel_maps_ is None:
+        if self._kernel_maps is None:
             return views
         return Views(
-            [K @ T for K, T in zip(views.arrays, self.kernel_maps_, strict=True)], views.names
+            [K @ T for K, T in zip(views.arrays, self._kernel_maps, strict=True)], views.names
         )
 
     def _weights(self) -> list[float] | None:
