@@ -17,7 +17,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
-from sklearn.utils import estimator_html_repr
+from sklearn.utils import estimator_html_repr, get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
 from polyspan import GRMSC, LRR, METHODS, BestSingleView, ConcatKMeans, ConcatSpectral
@@ -25,7 +25,7 @@ from polyspan.datasets import make_subspaces
 from polyspan.metrics import clustering_scores
 from polyspan.solvers.loop import watching
 
-SEVERAL = [name for name, cls in METHODS.items() if not cls.single_view]
+SEVERAL = [name for name, cls in METHODS.items() if not get_tags(cls()).single_view]
 ITERATIVE = [name for name, cls in METHODS.items() if "max_iter" in cls.parameter_checks()]
 LINEAR = ["anchorgrmsc", "concatkmeans", "concatspectral", "lmvsc", "fpmvs"]  # no n x n matrices
 SQUARE = [name for name in METHODS if name not in LINEAR]

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import get_tags
 
 from polyspan import GRMSC, METHODS
 from polyspan.base import MultiViewClusterer, ScaledClusterer
@@ -54,7 +55,7 @@ def test_a_second_fit_takes_away_what_the_first_hid():
 
 @pytest.mark.parametrize("name", METHODS)
 def test_attributes_are_documented_or_hidden(name):
-    views = VIEWS[:1] if name in ("lrr", "ssc") else VIEWS
+    views = VIEWS[:1] if get_tags(METHODS[name]()).single_view else VIEWS
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = METHODS[name](n_clusters=3, random_state=0).fit(views)
@@ -63,6 +64,15 @@ def test_attributes_are_documented_or_hidden(name):
     assert learnt - shown <= HIDDEN
     text = inspect.getdoc(METHODS[name]).split("Attributes\n")[1]
     assert shown - CHECKED <= set(re.findall(r"\w+_\b", text))
+
+
+def test_tags_say_what_a_method_takes():
+    tags = {name: get_tags(cls()) for name, cls in METHODS.items()}
+    assert [name for name in METHODS if tags[name].single_view] == ["lrr", "ssc"]
+    assert [name for name in METHODS if tags[name].missing_views] == ["grmsc"]
+    for one in tags.values():  # and scikit-learn's own are kept
+        assert one.estimator_type == "clusterer"
+        assert one.input_tags.sparse
 
 
 class Parent(ScaledClusterer):

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from cases import case
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import get_tags
 
 from polyspan import GRMSC, METHODS
 from polyspan.datasets import load_dataset, make_subspaces
@@ -299,7 +300,8 @@ def test_sparse_views_cannot_have_gaps():
 def test_other_methods_refuse_gaps():
     match = r"^view 0 contains NaN: drop or impute these values"
     for name, cls in METHODS.items():
-        if not cls.takes_missing_views:
-            views = spoilt(0, 3, slice(None))[: 1 if cls.single_view else 3]
+        tags = get_tags(cls())
+        if not tags.missing_views:
+            views = spoilt(0, 3, slice(None))[: 1 if tags.single_view else 3]
             with case(name), pytest.raises(ValueError, match=match):
                 cls(n_clusters=3).fit(views)

@@ -15,6 +15,7 @@ from polyspan.base.spine import (
     OnDevice,
     Penalised,
     ScaledClusterer,
+    ViewTags,
     is_fitted,
 )
 
@@ -28,5 +29,6 @@ __all__ = [
     "Penalised",
     "RepresentationClusterer",
     "ScaledClusterer",
+    "ViewTags",
     "is_fitted",
 ]

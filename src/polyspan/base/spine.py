@@ -1,13 +1,13 @@
 """The way from views to labels, once for all methods: check, scale, solve, cluster."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple, Self, dataclass_transform
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.utils import Tags
+from sklearn.utils import Tags, get_tags
 
 from polyspan.inputs.devices import check_device
 from polyspan.inputs.memory import available_memory, check_memory
@@ -70,6 +70,22 @@ class About(NamedTuple):
     cost: str
 
 
+@dataclass(slots=True)
+class ViewTags(Tags):
+    """Tags of a method, as scikit-learn has them, and what it says of views.
+
+    Examples
+    --------
+    >>> from sklearn.utils import get_tags
+    >>> from polyspan import LRR
+    >>> get_tags(LRR()).single_view
+    True
+    """
+
+    single_view: bool = False  # takes one view only
+    missing_views: bool = False  # takes samples without a view, as rows of NaN
+
+
 @dataclass_transform(kw_only_default=True, field_specifiers=(param,))
 @dataclass(eq=False, repr=False, kw_only=True)
 class MultiViewClusterer(ClusterMixin, BaseEstimator):
@@ -82,8 +98,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
     """
 
     about: ClassVar[About]
-    single_view: ClassVar[bool] = False
-    takes_missing_views: ClassVar[bool] = False  # rows of NaN are samples without a view
+    view_tags: ClassVar[Mapping[str, bool]] = {}  # what is not False of `ViewTags`
     # Whether `solve` may read n_clusters. A method that says False shares its solution between
     # different numbers of clusters, see `polyspan.solvers.cache`.
     solve_counts: ClassVar[bool] = True
@@ -143,8 +158,9 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
         """
         name = type(self).__name__
         self._check_params()
-        views = check_views(X, self.views, self, missing=self.takes_missing_views)
-        if self.single_view and len(views.arrays) > 1:
+        tags = get_tags(self)
+        views = check_views(X, self.views, self, missing=tags.missing_views)
+        if tags.single_view and len(views.arrays) > 1:
             raise ValueError(
                 f"{name} takes one view; got {len(views.arrays)}: wrap it in BestSingleView, or "
                 "concatenate the views."
@@ -253,7 +269,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
 
     def _check_new(self, X: Any) -> Views:
         """Check new samples against the views of the fit."""
-        views = check_views(X, self.views, self, missing=self.takes_missing_views, new=True)
+        views = check_views(X, self.views, self, missing=get_tags(self).missing_views, new=True)
         arrays = self._in_order(views.arrays, views.names, isinstance(X, Mapping))
         arrays = [view if sp.issparse(view) else to_numpy(view) for view in arrays]
         return self._prepare_new(Views(arrays, self.view_names_))
@@ -282,10 +298,11 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
                 )
         return arrays
 
-    def __sklearn_tags__(self) -> Tags:
+    def __sklearn_tags__(self) -> ViewTags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        return tags
+        known = {field.name: getattr(tags, field.name) for field in fields(tags)}
+        return ViewTags(**known, **self.view_tags)
 
 
 class ScaledClusterer(MultiViewClusterer):

@@ -83,6 +83,8 @@ def check_request(request: Request) -> Any:
 
 def _build(request: Request) -> Any:
     """The estimator, or None when no method was named."""
+    from sklearn.utils import get_tags
+
     from polyspan import METHODS
 
     if request.method is None:
@@ -99,7 +101,7 @@ def _build(request: Request) -> Any:
         if name not in known:
             others = [one for one in known if one not in OWN_OPTIONS]
             raise ValueError(unknown_name(f"parameter of {cls.__name__}", name, others))
-    if request.missing == "keep" and not cls.takes_missing_views:
+    if request.missing == "keep" and not get_tags(cls()).missing_views:
         raise ValueError(
             f"--missing keep: {cls.__name__} needs every view of every sample; {_keepers()}"
         )
@@ -107,9 +109,11 @@ def _build(request: Request) -> Any:
 
 
 def _keepers() -> str:
+    from sklearn.utils import get_tags
+
     from polyspan import METHODS
 
-    found = [name for name, cls in METHODS.items() if cls.takes_missing_views]
+    found = [name for name, cls in METHODS.items() if get_tags(cls()).missing_views]
     if not found:
         return "no method of this version does without; say --missing drop"
     return f"{', '.join(found)} can do without; or say --missing drop"

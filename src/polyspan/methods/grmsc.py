@@ -31,9 +31,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from array_api_compat import array_namespace, device, is_array_api_obj
-from sklearn.utils import Tags
 
-from polyspan.base import About, OnDevice, Penalised, RepresentationClusterer
+from polyspan.base import About, OnDevice, Penalised, RepresentationClusterer, ViewTags
 from polyspan.graphs.incomplete import incomplete_laplacian
 from polyspan.graphs.proximity import GraphParams, graph_laplacian
 from polyspan.inputs.params import (
@@ -155,7 +154,7 @@ class GRMSC(Penalised, OnDevice, RepresentationClusterer):
         cost="O(n^3) per iteration, about 30 iterations",
     )
     solve_counts = False
-    takes_missing_views = True
+    view_tags = {"missing_views": True}
 
     n_neighbors: int | None = param(neighbors(30), default=None)
     lam1: float = param(positive, default=100.0)
@@ -228,7 +227,7 @@ class GRMSC(Penalised, OnDevice, RepresentationClusterer):
     def _shareable(self) -> bool:
         return self.graphs is None
 
-    def __sklearn_tags__(self) -> Tags:
+    def __sklearn_tags__(self) -> ViewTags:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.precomputed == "kernel"
         return tags

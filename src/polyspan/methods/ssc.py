@@ -78,7 +78,7 @@ class SSC(OnDevice, RepresentationClusterer):
         needs="lam_ratio, which sets lam; one view",
         cost="O(n^3) per iteration, about 300 iterations",
     )
-    single_view = True
+    view_tags = {"single_view": True}
     solve_counts = False
 
     lam_ratio: float = param(positive, default=20.0)
