@@ -85,7 +85,7 @@ def fit(method, views, c, real, device, other):
         return chosen.labels, {"settings": len(chosen.table)}
     if method == "ConcatSpectral":
         return ConcatSpectral(c, random_state=0).fit(views).labels_, {}
-    return METHODS[method.lower()](c, random_state=0).fit(views).labels_, {}
+    return METHODS[method](c, random_state=0).fit(views).labels_, {}
 
 
 def peak():

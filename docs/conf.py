@@ -81,7 +81,7 @@ SHOWN = {
 # Modules of the API reference, with what to say of them. One that is not there is left out.
 MODULES = {
     "polyspan": "The methods. `polyspan.METHODS` is a dictionary from their lower-case names to "
-    "the classes.",
+    "the classes, which finds the names in any case.",
     "polyspan.datasets": "Data sets by name, files of your own, planted data.",
     "polyspan.metrics": "Scores against known classes.",
     "polyspan.selection": "Settings chosen without labels.",

@@ -91,7 +91,7 @@ def _build(request: Request) -> Any:
         if request.params:
             raise ValueError("--set needs --method: it sets the parameters of one method")
         return None
-    cls = METHODS.get(request.method.lower())
+    cls = METHODS.get(request.method)
     if cls is None:
         raise ValueError(unknown_name("method", request.method, METHODS))
     known = [name for name in cls().get_params(deep=False) if name != "views"]
