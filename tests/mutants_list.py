@@ -334,7 +334,7 @@ MUTANTS = [
     M("count-one-less", "count:count", "int(i) + 2 for i in", "int(i) + 1 for i in",
       "test_selection", select="count_finds or evidence"),
     # --- saving ---
-    M("load-newer", "persistence:load", "> FORMAT", "> FORMAT + 1", "test_persistence",
+    M("load-newer", "load_model", "> FORMAT", "> FORMAT + 1", "test_persistence",
       select="trusted or something"),
     M("load-any-name", "spine:is_fitted", ' and name.endswith("_")', "", "test_persistence",
       select="trusted"),

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from polyspan.methods.rmsc import RMSC
     from polyspan.methods.ssc import SSC
     from polyspan.methods.tsvdmsc import TSVDMSC
-    from polyspan.persistence import load, save
+    from polyspan.persistence import load_model, save_model
     from polyspan.solvers.cache import sharing
     from polyspan.solvers.loop import watching
 
@@ -59,8 +59,8 @@ __all__ = [
     "ConcatKMeans",
     "ConcatSpectral",
     "DiMSC",
-    "load",
-    "save",
+    "load_model",
+    "save_model",
     "sharing",
     "watching",
 ]
@@ -89,8 +89,8 @@ _HOMES = {  # where the names are written
     "ConcatKMeans": "polyspan.methods.baselines",
     "ConcatSpectral": "polyspan.methods.baselines",
     "DiMSC": "polyspan.methods.dimsc",
-    "load": "polyspan.persistence",
-    "save": "polyspan.persistence",
+    "load_model": "polyspan.persistence",
+    "save_model": "polyspan.persistence",
     "sharing": "polyspan.solvers.cache",
     "watching": "polyspan.solvers.loop",
 }
