@@ -53,8 +53,8 @@ class Reference(NamedTuple):
 
 RAW: dict[str, Any] = {"scale": None}
 MLRSSC = {"scale": None, "lam": 1.0, "n_init": 1}
-RELEASED = {"lam": 1.0, "as_released": True}
-COREG = {"lam": 0.01, "n_init": 1}
+RELEASED = {"lam_rank": 1.0, "as_released": True}
+COREG = {"lam_agreement": 0.01, "n_init": 1}
 OPTIMUM = {"as_released": False, "max_iter": 400}
 REFERENCES = [
     Reference("lrr", "bbcsport", {"lam": 1.0} | RAW, 0.6996, 0.02, view=1),
@@ -73,27 +73,31 @@ REFERENCES = [
     Reference("amgl", "ngs", {"n_init": 1}, 0.9017, 0.05),
     Reference("amgl", "ngs", {"n_init": 20}, 0.9165, 0.001, 12),
     Reference("lmsc", "three_sources", RELEASED, 0.6618, 0.03, 1.7),
-    Reference("lmsc", "three_sources", RELEASED | {"lam": 0.5}, 0.04, 0.03),
-    Reference("lmsc", "three_sources", {"lam": 1.0}, 0.5513, 0.03),
+    Reference("lmsc", "three_sources", RELEASED | {"lam_rank": 0.5}, 0.04, 0.03),
+    Reference("lmsc", "three_sources", {"lam_rank": 1.0}, 0.5513, 0.03),
     Reference("lmsc", "ngs", RELEASED, 0.9086, 0.03, 29),
-    Reference("lmsc", "ngs", RELEASED | {"lam": 0.5}, 0.27, 0.03),
-    Reference("lmsc", "ngs", {"lam": 1.0}, 0.8750, 0.03),
+    Reference("lmsc", "ngs", RELEASED | {"lam_rank": 0.5}, 0.27, 0.03),
+    Reference("lmsc", "ngs", {"lam_rank": 1.0}, 0.8750, 0.03),
     Reference(
         "mlrssc", "three_sources",
-        MLRSSC | {"beta1": 0.3, "lam3": 0.3, "mu0": 100.0, "tol": 1e-3}, 0.5888, 0.03, 3,
+        MLRSSC | {"rank_share": 0.3, "lam_agreement": 0.3, "mu0": 100.0, "tol": 1e-3},
+        0.5888, 0.03, 3,
     ),
     Reference(
         "mlrssc", "three_sources",
-        MLRSSC | {"variant": "centroid", "beta1": 0.1, "lam3": 0.7, "mu0": 100.0, "tol": 1e-3},
+        MLRSSC | {"variant": "centroid", "rank_share": 0.1, "lam_agreement": 0.7, "mu0": 100.0,
+                  "tol": 1e-3},
         0.5849, 0.03,
     ),
     Reference(
         "mlrssc", "prokaryotic",
-        MLRSSC | {"beta1": 0.7, "lam3": 0.7, "mu0": 1e3, "tol": 1e-3}, 0.3148, 0.03, 26,
+        MLRSSC | {"rank_share": 0.7, "lam_agreement": 0.7, "mu0": 1e3, "tol": 1e-3},
+        0.3148, 0.03, 26,
     ),
     Reference(
         "mlrssc", "prokaryotic",
-        MLRSSC | {"kernel": "gaussian", "sigma": [10, 5, 1], "beta1": 0.3, "lam3": 0.5, "mu0": 1e4},
+        MLRSSC | {"kernel": "gaussian", "sigma": [10, 5, 1], "rank_share": 0.3,
+                  "lam_agreement": 0.5, "mu0": 1e4},
         0.4148, 0.03,
     ),
     Reference("gmc", "three_sources", {}, 0.6216, 0.0001, 2.1),
@@ -104,14 +108,17 @@ REFERENCES = [
     Reference("coregspectral", "three_sources", COREG | {"variant": "pairwise"}, 0.60, 0.03, 0.8),
     Reference("coregspectral", "three_sources", COREG | {"variant": "centroid"}, 0.59, 0.03, 0.8),
     Reference("cotrainspectral", "three_sources", {"n_init": 1}, 0.60, 0.03, 6),
-    Reference("mcgc", "three_sources", {"beta": 0.6, "as_released": True}, 0.7250, 0.05),
-    Reference("mcgc", "three_sources", {"beta": 2.0, "as_released": True}, 0.7699, 0.05, 5),
-    Reference("mcgc", "three_sources", {"beta": 0.6}, 0.7250, 0.05),
-    Reference("mcgc", "three_sources", {"beta": 2.0}, 0.7699, 0.05),
+    Reference("mcgc", "three_sources", {"lam_agreement": 0.6, "as_released": True}, 0.7250, 0.05),
     Reference(
-        "ltmsc", "three_sources", {"lam": 0.1, "gamma": 0.1, "as_released": True}, 0.7040, 0.03, 6
+        "mcgc", "three_sources", {"lam_agreement": 2.0, "as_released": True}, 0.7699, 0.05, 5
     ),
-    Reference("ltmsc", "three_sources", {"lam": 0.1, "gamma": 0.1}, 0.7040, 0.03),
+    Reference("mcgc", "three_sources", {"lam_agreement": 0.6}, 0.7250, 0.05),
+    Reference("mcgc", "three_sources", {"lam_agreement": 2.0}, 0.7699, 0.05),
+    Reference(
+        "ltmsc", "three_sources", {"lam": 0.1, "lam_rank": 0.1, "as_released": True},
+        0.7040, 0.03, 6,
+    ),
+    Reference("ltmsc", "three_sources", {"lam": 0.1, "lam_rank": 0.1}, 0.7040, 0.03),
     Reference("tsvdmsc", "three_sources", {"lam": 0.1, "as_released": True}, 0.6080, 0.05),
     Reference("tsvdmsc", "three_sources", {"lam": 0.05, "as_released": True}, 0.5923, 0.05, 7),
     Reference("tsvdmsc", "three_sources", {"lam": 0.1}, 0.6080, 0.05),

@@ -30,13 +30,23 @@ PAPER = {"three_sources": 0.01, "bbcsport": 0.01, "movies617": 0.01, "prokaryoti
 NGS_WANTED = 0.94
 LEVEL = 0.01  # differences of NMI up to this are called level
 LADDER = ("LRR_BSV", "MSC_Naive", "GRMSC_Naive", "GRMSC")
+LETTERS = {  # how the papers call what the pages show
+    "lmsc": {"lam_rank": "lam"},
+    "mlrssc": {"rank_share": "beta1", "lam_agreement": "lam3"},
+}
 TALL = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)  # the paper's seven values
 
 
 def rows_of(name):
-    """Latest rows of a store; none if it has not been run."""
+    """Latest rows of a store, in the letters of the papers; none if it has not been run."""
     path = STORES / f"{name}.jsonl"
-    return latest(read_rows(path)) if path.is_file() else []
+    rows = latest(read_rows(path)) if path.is_file() else []
+    return [row | {"params": in_letters(row["estimator"], row["params"])} for row in rows]
+
+
+def in_letters(estimator, params):
+    letters = LETTERS.get(estimator, {})
+    return {letters.get(name, name): value for name, value in params.items()}
 
 
 def found(rows) -> dict[tuple[str, str, str], Summary]:
@@ -332,7 +342,6 @@ OPEN = {
     "graphs of raw features": "graphs of the features as they are",
     "alpha = 0": "no complementary graph",
     "sparse affinity": "ten entries of each column of Z kept",
-    "random start": "Z starts at random, as the paper says",
     "one k-means start": "k-means once instead of twenty times",
     "20 iterations": "stopped after the paper's 20 iterations",
 }
@@ -354,7 +363,7 @@ ERRATA = [
     (
         "sigma of the second order",
         "the letter of the first",
-        '`sigma2="own"`, the median of its own distances, and `"first"`',
+        '`second_width="own"`, the median of its own distances, and `"first"`',
     ),
     ("features of the graphs", "not said", "the scaled ones; `graph_scale` changes it"),
     ("norm in the stopping rule", "not defined", "largest absolute entry, original features"),
@@ -386,7 +395,7 @@ def open_page():
         lines.append([method, *cells, words])
     spread = [
         [method, *(_std(by.get((d, method, "default"))) for d in datasets)]
-        for method in ("GRMSC()", "random start", "one k-means start")
+        for method in ("GRMSC()", "one k-means start")
     ]
     protocol = [
         [name, *(_mean_std(paper.get((d, name, "tuned"))) for d in datasets)]

@@ -92,7 +92,7 @@ def fit(method, views, c, real, device, other):
         return chosen.labels_, {"settings": len(chosen.table_)}
     if method == "ConcatSpectral":
         return ConcatSpectral(c, random_state=0).fit(views).labels_, {}
-    return METHODS[method.lower()](c, random_state=0).fit(views).labels_, {}
+    return METHODS[method](c, random_state=0).fit(views).labels_, {}
 
 
 def peak():

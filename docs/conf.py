@@ -80,7 +80,8 @@ SHOWN = {
 
 # Modules of the API reference, with what to say of them. One that is not there is left out.
 MODULES = {
-    "polyspan": "The consensus and the methods. `polyspan.METHODS` holds the methods by name.",
+    "polyspan": "The consensus and the methods. `polyspan.METHODS` finds methods by name, in any "
+    "case.",
     "polyspan.datasets": "Data sets by name, your own files, planted data.",
     "polyspan.metrics": "Scores against known classes.",
     "polyspan.selection": "Clustering without labels, and the number of clusters.",

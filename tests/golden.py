@@ -45,7 +45,7 @@ VARIANTS = {  # other ways through the methods than their defaults, on planted d
         {"regularizer": "first_order"},
         {"regularizer": "none"},
         {"affinity": "sparse"},
-        {"sigma2": "first"},
+        {"second_width": "first"},
         {"scale": "standard+unit", "graph_scale": None},
         {"view_weights": [1.0, 0.5, 0.0]},
     ],

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg
 
 
-def laplacian(Xs, k, alpha, sigma2="own"):
+def laplacian(Xs, k, alpha, second_width="own"):
     """Sum over the views of the Laplacians of W^(k), eq. (20), by loops and definitions."""
     n = Xs[0].shape[1]
     off = ~np.eye(n, dtype=bool)
@@ -27,7 +27,7 @@ def laplacian(Xs, k, alpha, sigma2="own"):
     total = np.zeros((n, n))
     for Lambda, sigma in firsts:
         distance = np.array([np.linalg.norm(Lambda - Lambda[:, [i]], axis=0) for i in range(n)])
-        width = np.median(distance[np.triu_indices(n, 1)]) if sigma2 == "own" else sigma
+        width = np.median(distance[np.triu_indices(n, 1)]) if second_width == "own" else sigma
         Upsilon = np.exp(-(distance**2) / width**2)  # eq. (6)
         W = np.where(common > 0, common / len(Xs), alpha * Upsilon) * off  # eq. (20)
         total += np.diag(W.sum(axis=1)) - W

@@ -17,7 +17,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
-from sklearn.utils import estimator_html_repr
+from sklearn.utils import estimator_html_repr, get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
 from polyspan import GRMSC, LRR, METHODS, BestSingleView, ConcatKMeans, ConcatSpectral
@@ -25,7 +25,7 @@ from polyspan.datasets import make_subspaces
 from polyspan.metrics import clustering_scores
 from polyspan.solvers.loop import watching
 
-SEVERAL = [name for name, cls in METHODS.items() if not cls.single_view]
+SEVERAL = [name for name, cls in METHODS.items() if not get_tags(cls()).single_view]
 ITERATIVE = [name for name, cls in METHODS.items() if "max_iter" in cls.parameter_checks()]
 LINEAR = ["anchorgrmsc", "concatkmeans", "concatspectral", "lmvsc", "fpmvs"]  # no n x n matrices
 SQUARE = [name for name in METHODS if name not in LINEAR]
@@ -399,7 +399,7 @@ WRONG = {
     "max_iter": [0, 10.0, None],
     "verbose": [-1, 0.5, "yes"],
     "tol": [-1e-9, "small", True, np.nan, np.inf],
-    "lam": [0, -1.0, "1", np.nan, np.inf],
+    "lam": [-1.0, "1", np.nan, np.inf],
     "lam1": [0, -1.0, None, np.nan, np.inf],
     "lam2": [-1.0, "10", np.nan, np.inf],
     "alpha": [-1e-3, "a", np.nan],
@@ -409,13 +409,12 @@ WRONG = {
     "affinity": ["knn", None, 1],
     "orientation": ["rows", None, 0],
     "regularizer": ["second", None, True],
-    "sigma2": ["median", 2.0, None],
+    "second_width": ["median", 2.0, None],
     "scale": ["minmax", 1, True],
     "graph_scale": ["minmax", 1, False],
     "view_weights": [1.0, "equal", [], [0.0, 0.0], [1.0, -1.0], [1.0, np.nan], [[1.0, 1.0]]],
     "precomputed": ["graph", True, 0],
     "graphs": [1, "knn", [], [[0, 1]], {"a": 1}],
-    "init": ["ones", None, 0],
     "random_state": [-1, "seed", 0.5],
     "oracle": [1, "yes", None],
     "latent_dim": [0, 2.5, None],
@@ -423,9 +422,13 @@ WRONG = {
     "variant": ["mean", None, 0],
     "kernel": ["rbf", None, 1],
     "sigma": [0.0, "1", None, [], [1.0, -1.0], [1.0, "1"]],
-    "beta1": [-0.1, 1.1, None, np.nan],
-    "lam3": [-1.0, "1", np.inf],
-    "gamma": [0.0, "1", None, np.nan],
+    "rank_share": [-0.1, 1.1, None, np.nan],
+    "lam_agreement": [-1.0, "1", np.nan, np.inf],
+    "lam_components": [0.0, "1", None, np.nan],
+    "lam_cut": [0.0, -1.0, "1", np.inf],
+    "lam_rank": [0.0, "1", None, np.nan],
+    "lam_ratio": [0.0, -1.0, "1", np.inf],
+    "lam_ridge": [0.0, -1.0, "1", np.inf],
     "lam_c": [0.0, -1.0, None, np.nan],
     "lam_d": [0.0, -1.0, None, np.nan],
     "lam_s": [0.0, "1", np.inf],
@@ -457,9 +460,10 @@ def fails_before_any_work(model, X, kind, match):
 def test_every_parameter_is_checked(name):
     cls, views = METHODS[name], views_for(name)
     assert set(cls.parameter_checks()) | {"views"} == set(cls().get_params(deep=False))
-    for param in cls.parameter_checks():
+    for param, check in cls.parameter_checks().items():
         match = rf"^{cls.__name__}: {param} must be .*; got .*\.$"
-        for value in [*WRONG.get(param, []), ["no parameter is a list"]]:
+        zero = [0.0] if "number > 0" in (check("a word") or "") else []
+        for value in [*WRONG.get(param, []), *zero, ["no parameter is a list"]]:
             with case(f"{param}={value!r}"):
                 fails_before_any_work(make(name, **{param: value}), views, ValueError, match)
 

@@ -74,14 +74,14 @@ def test_every_reference_has_its_row(bench):
 
 
 def test_a_row_says_when_it_misses(bench):
-    one = bench.Reference("gmc", "ngs", {"lam": 2.0}, 0.9, 0.02, 10)
+    one = bench.Reference("gmc", "ngs", {"lam_components": 2.0}, 0.9, 0.02, 10)
     row = {"nmi": 0.8799, "std": 0.0, "our s": 1.0}
-    missed = ["`GMC`", "NGs", "lam=2", "0.90", "0.8799 (0.0000)", "-0.0201", "0.02", "**no**"]
+    start = ["`GMC`", "NGs", "lam_components=2", "0.90"]
+    missed = [*start, "0.8799 (0.0000)", "-0.0201", "0.02", "**no**"]
     assert bench.cells_of(one, row) == [*missed, "1.00", "10"]
     assert bench.cells_of(one, row | {"nmi": 0.88})[7] == "yes"
-    assert "0 of 1 are within what is allowed. Outside: `GMC` (NGs, lam=2)." in bench.page(
-        [bench.cells_of(one, row)]
-    )
+    page = bench.page([bench.cells_of(one, row)])
+    assert "0 of 1 are within what is allowed. Outside: `GMC` (NGs, lam_components=2)." in page
 
 
 def test_a_method_that_is_not_there_has_a_row(bench):

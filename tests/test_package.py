@@ -32,6 +32,24 @@ def test_every_public_name_is_there():
         assert pickle.loads(pickle.dumps(cls)) is cls
 
 
+def test_methods_are_found_in_any_case():
+    methods = polyspan.METHODS
+    for name, cls in methods.items():
+        assert name == name.lower() in methods
+        for spelling in (cls.__name__, name, name.upper()):
+            assert methods[spelling] is methods.get(spelling) is cls
+            assert spelling in methods
+    assert len(methods) == len(list(methods)) == len(set(methods.values()))
+    for name in ("grmcs", "", None, 3):
+        assert name not in methods
+        assert methods.get(name) is None
+        assert methods.get(name, "other") == "other"
+    with pytest.raises(KeyError, match="no method is called 'GRMCS', did you mean 'grmsc'"):
+        methods["GRMCS"]
+    with pytest.raises(KeyError, match="no method is called 3"):
+        methods[3]
+
+
 def test_type_checkers_know_the_same_names():
     tree = ast.parse(Path(polyspan.__file__).read_text("utf-8"))
     block = next(node for node in tree.body if isinstance(node, ast.If))

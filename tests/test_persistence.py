@@ -11,8 +11,9 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 from sklearn.cluster import SpectralClustering
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import get_tags
 
-from polyspan import GRMSC, LRR, METHODS, BestSingleView, load, save
+from polyspan import GRMSC, LRR, METHODS, BestSingleView, load_model, save_model
 from polyspan.datasets import make_subspaces
 from polyspan.graphs.proximity import first_order
 
@@ -49,10 +50,10 @@ def assert_same(a, b):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_comes_back(name, tmp_path):
-    views = planted()[: 1 if METHODS[name].single_view else 2]
+    views = planted()[: 1 if get_tags(METHODS[name]()).single_view else 2]
     model = METHODS[name](3, random_state=0) if name != "bestsingleview" else BestSingleView(LRR(3))
     model.fit(views)
-    again = load(save(model, tmp_path / "model.npz"))
+    again = load_model(save_model(model, tmp_path / "model.npz"))
     assert_same(vars(again), vars(model))
     if hasattr(model, "predict"):
         assert_array_equal(again.predict(views), model.predict(views))
@@ -79,25 +80,25 @@ def test_settings_come_back(case, tmp_path):
     model = MODELS[case]
     model.fit({0: planted()[0], 1: planted()[1]} if case != "graphs by name" else
               dict(zip("01", planted(), strict=True)))  # fmt: skip
-    again = load(save(model, tmp_path / "model.npz"))
+    again = load_model(save_model(model, tmp_path / "model.npz"))
     assert_same(vars(again), vars(model))
 
 
 def test_columns_and_kernels_come_back(tmp_path):
     whole = pd.DataFrame(np.hstack(planted())).rename(columns=lambda i: f"f{i}")
     cut = GRMSC(3, views=[slice(0, 6), list(range(6, 14))], random_state=0).fit(whole)
-    again = load(save(cut, tmp_path / "cut.npz"))
+    again = load_model(save_model(cut, tmp_path / "cut.npz"))
     assert_same(vars(again), vars(cut))
     assert_array_equal(again.predict(whole), cut.predict(whole))
     kernels = [X @ X.T for X in planted()]
     model = GRMSC(3, precomputed="kernel", random_state=0).fit(kernels)
-    again = load(save(model, tmp_path / "kernel.npz"))
+    again = load_model(save_model(model, tmp_path / "kernel.npz"))
     assert_array_equal(again.predict(kernels), model.predict(kernels))
 
 
 def test_shared_parts_are_stored_once(tmp_path):
     model = BestSingleView(LRR(3, random_state=0)).fit(planted())
-    again = load(save(model, tmp_path / "model.npz"))
+    again = load_model(save_model(model, tmp_path / "model.npz"))
     assert again.best_estimator_ is again.estimators_[again.best_view_]
     assert again.labels_ is again.best_estimator_.labels_
 
@@ -105,7 +106,7 @@ def test_shared_parts_are_stored_once(tmp_path):
 def test_arrays_of_other_libraries_become_numpys(tmp_path):
     strict = pytest.importorskip("array_api_strict")
     model = GRMSC(3, random_state=0).fit([strict.asarray(X) for X in planted()])
-    again = load(save(model, tmp_path / "model.npz"))
+    again = load_model(save_model(model, tmp_path / "model.npz"))
     assert_array_equal(again.representation_, np.from_dlpack(model.representation_))
     assert_array_equal(again.predict(planted()), model.predict(planted()))
 
@@ -121,9 +122,9 @@ def test_nothing_is_overwritten_unless_forced(tmp_path):
     path = tmp_path / "model.npz"
     path.write_text("mine")
     with pytest.raises(FileExistsError, match=r"model.npz exists: choose another name, or .*force"):
-        save(fitted(), path)
+        save_model(fitted(), path)
     assert path.read_text() == "mine"
-    assert load(save(fitted(), path, force=True)).n_clusters == 3
+    assert load_model(save_model(fitted(), path, force=True)).n_clusters == 3
     assert os.listdir(tmp_path) == ["model.npz"]
 
 
@@ -136,7 +137,7 @@ def test_a_failure_leaves_nothing_behind(tmp_path, monkeypatch):
 
     monkeypatch.setattr(np, "savez", full)
     with pytest.raises(OSError, match="disk full"):
-        save(fitted(), path)
+        save_model(fitted(), path)
     assert os.listdir(tmp_path) == []
 
 
@@ -146,22 +147,22 @@ def test_models_that_cannot_be_saved(tmp_path):
 
     path = tmp_path / "model.npz"
     with pytest.raises(NotFittedError, match="This GRMSC instance is not fitted yet"):
-        save(GRMSC(3), path)
+        save_model(GRMSC(3), path)
     with pytest.raises(TypeError, match=r"^A Mine cannot be saved: only the methods in"):
-        save(Mine(3).fit(planted()), path)
+        save_model(Mine(3).fit(planted()), path)
     other = BestSingleView(SpectralClustering(3)).fit(planted())
     match = "^BestSingleView: estimator is a SpectralClustering, which cannot be saved"
     with pytest.raises(TypeError, match=match):
-        save(other, path)
+        save_model(other, path)
     with pytest.raises(ValueError, match=r"model\.pkl: a model is saved in a file that ends in"):
-        save(fitted(), tmp_path / "model.pkl")
+        save_model(fitted(), tmp_path / "model.pkl")
     assert os.listdir(tmp_path) == []
 
 
 def test_files_that_are_something_else(tmp_path):
     path = tmp_path / "model.npz"
-    match = r"model\.npz is not a model saved by polyspan.save, or it is damaged\.$"
-    whole = save(fitted(), tmp_path / "whole.npz").read_bytes()
+    match = r"model\.npz is not a model saved by polyspan.save_model, or it is damaged\.$"
+    whole = save_model(fitted(), tmp_path / "whole.npz").read_bytes()
     np.save(tmp_path / "array.npy", np.eye(2))
     np.savez(tmp_path / "arrays.npz", a=np.eye(2))
     np.savez(tmp_path / "pickled.npz", polyspan=np.array([{}], dtype=object))
@@ -176,9 +177,9 @@ def test_files_that_are_something_else(tmp_path):
     ):
         path.write_bytes(content)
         with pytest.raises(ValueError, match=match):
-            load(path)
+            load_model(path)
     with pytest.raises(FileNotFoundError, match="nowhere"):
-        load(tmp_path / "nowhere.npz")
+        load_model(tmp_path / "nowhere.npz")
 
 
 def rewritten(path, change):
@@ -200,6 +201,9 @@ CHANGES = {
     ),
     "method": (lambda t: t["estimators"][0]["fitted"].update(fit=1), "is not a model saved by"),
     "private": (lambda t: t["estimators"][0]["fitted"].update(__class__=1), "is not a model"),
+    "hidden method": (lambda t: t["estimators"][0]["fitted"].update(_run=1), "is not a model"),
+    "hidden name": (lambda t: t["estimators"][0]["fitted"].update(_mine=1), "is not a model"),
+    "no name": (lambda t: t["estimators"][0]["fitted"].update({"a b_": 1}), "is not a model"),
     "form": (
         lambda t: t["estimators"][0]["fitted"].update(x_={"eval": "1"}),
         "is not a model",
@@ -215,15 +219,15 @@ CHANGES = {
 @pytest.mark.parametrize("case", CHANGES)
 def test_files_that_are_not_trusted(case, tmp_path):
     change, match = CHANGES[case]
-    path = rewritten(save(fitted(), tmp_path / "model.npz"), change)
+    path = rewritten(save_model(fitted(), tmp_path / "model.npz"), change)
     with pytest.raises(ValueError, match=match) as caught:
-        load(path)
+        load_model(path)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_the_file_holds_no_pickle(tmp_path):
-    path = save(fitted(), tmp_path / "model.npz")
+    path = save_model(fitted(), tmp_path / "model.npz")
     with zipfile.ZipFile(path) as file:
         assert all(name.endswith(".npy") for name in file.namelist())
     with np.load(path, allow_pickle=False) as file:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from polyspan.methods.rmsc import RMSC
     from polyspan.methods.ssc import SSC
     from polyspan.methods.tsvdmsc import TSVDMSC
-    from polyspan.persistence import load, save
+    from polyspan.persistence import load_model, save_model
     from polyspan.selection.count import count_clusters
     from polyspan.selection.estimator import ConsensusClusterer
     from polyspan.solvers.cache import sharing
@@ -63,8 +63,8 @@ __all__ = [
     "ConsensusClusterer",
     "DiMSC",
     "count_clusters",
-    "load",
-    "save",
+    "load_model",
+    "save_model",
     "sharing",
     "watching",
 ]
@@ -95,8 +95,8 @@ _HOMES = {  # where the names are written
     "ConsensusClusterer": "polyspan.selection.estimator",
     "DiMSC": "polyspan.methods.dimsc",
     "count_clusters": "polyspan.selection.count",
-    "load": "polyspan.persistence",
-    "save": "polyspan.persistence",
+    "load_model": "polyspan.persistence",
+    "save_model": "polyspan.persistence",
     "sharing": "polyspan.solvers.cache",
     "watching": "polyspan.solvers.loop",
 }

@@ -17,7 +17,7 @@ from array_api_compat import is_array_api_obj
 from sklearn.utils.validation import check_is_fitted
 
 from polyspan.atomic import replacing
-from polyspan.base import MultiViewClusterer
+from polyspan.base import MultiViewClusterer, is_fitted
 from polyspan.methods import METHODS
 from polyspan.solvers.arrays import to_numpy
 
@@ -25,7 +25,7 @@ FORMAT = 1  # raised when older versions could not read the file
 _TEXT = "polyspan"  # name of the JSON text among the arrays
 
 
-def save(model: MultiViewClusterer, path: str | Path, *, force: bool = False) -> Path:
+def save_model(model: MultiViewClusterer, path: str | Path, *, force: bool = False) -> Path:
     """Write a fitted estimator to one .npz file, whole or not at all.
 
     Parameters
@@ -49,7 +49,7 @@ def save(model: MultiViewClusterer, path: str | Path, *, force: bool = False) ->
     >>> views = make_subspaces(n_samples=60, n_clusters=3, random_state=0).views
     >>> model = GRMSC(n_clusters=3, random_state=0).fit(views)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     again = load(save(model, f"{folder}/model.npz"))
+    ...     again = load_model(save_model(model, f"{folder}/model.npz"))
     >>> bool(np.all(again.predict(views) == model.predict(views)))
     True
     """
@@ -73,8 +73,8 @@ def save(model: MultiViewClusterer, path: str | Path, *, force: bool = False) ->
     return path
 
 
-def load(path: str | Path) -> Any:
-    """Read an estimator that `save` wrote; it predicts what the saved one did.
+def load_model(path: str | Path) -> Any:
+    """Read an estimator that `save_model` wrote; it predicts what the saved one did.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def load(path: str | Path) -> Any:
         raise ValueError(f"{path} {error}") from None
     except (ValueError, LookupError, TypeError, AttributeError, EOFError, zipfile.BadZipFile):
         raise ValueError(
-            f"{path} is not a model saved by polyspan.save, or it is damaged."
+            f"{path} is not a model saved by polyspan.save_model, or it is damaged."
         ) from None
 
 
@@ -245,8 +245,7 @@ class _Reader:
             )
         model = self._made[number] = cls(**params)
         for key, form in state["fitted"].items():
-            # What fit learns ends in _; nothing else of the class is touched.
-            if not key.isidentifier() or not key.endswith("_") or key.startswith("_"):
+            if not is_fitted(key):  # nothing else of the class is touched
                 raise ValueError(key)
             setattr(model, key, self.get(form))
         return model

@@ -1,8 +1,15 @@
+import inspect
+import re
+import warnings
+
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import get_tags
 
-from polyspan import GRMSC
+from polyspan import GRMSC, METHODS
 from polyspan.base import MultiViewClusterer, ScaledClusterer
+from polyspan.base.spine import CHECKED, HIDDEN
 from polyspan.datasets import make_subspaces
 from polyspan.inputs.params import flag, integer, param, real
 from polyspan.solvers.cache import sharing
@@ -27,6 +34,45 @@ def test_a_second_fit_leaves_nothing_of_the_first():
     assert set(vars(model.set_params(other=True).fit(VIEWS))) >= {"two_", "note_by_the_user"}
     assert not hasattr(model, "one_")
     assert model.view_names_ == [str(k) for k in range(len(VIEWS))]
+
+
+class Hiding(Learning):
+    """Keeps something for itself."""
+
+    def solve(self, views, Xs):
+        """Return one cluster."""
+        extras = {} if self.other else {"_root": 1}
+        return Solution(np.zeros(views.n_samples), extras=extras)
+
+
+def test_a_second_fit_takes_away_what_the_first_hid():
+    model = Hiding().fit(VIEWS)
+    model._note_by_the_user = "kept"
+    assert model._root == 1
+    assert "_root" not in vars(model.set_params(other=True).fit(VIEWS))
+    assert model._note_by_the_user == "kept"
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_attributes_are_documented_or_hidden(name):
+    views = VIEWS[:1] if get_tags(METHODS[name]()).single_view else VIEWS
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = METHODS[name](n_clusters=3, random_state=0).fit(views)
+    learnt = set(vars(model)) - set(model.get_params(deep=False))
+    shown = {attribute for attribute in learnt if attribute.endswith("_")}
+    assert learnt - shown <= HIDDEN
+    text = inspect.getdoc(METHODS[name]).split("Attributes\n")[1]
+    assert shown - CHECKED <= set(re.findall(r"\w+_\b", text))
+
+
+def test_tags_say_what_a_method_takes():
+    tags = {name: get_tags(cls()) for name, cls in METHODS.items()}
+    assert [name for name in METHODS if tags[name].single_view] == ["lrr", "ssc"]
+    assert [name for name in METHODS if tags[name].missing_views] == ["grmsc"]
+    for one in tags.values():  # and scikit-learn's own are kept
+        assert one.estimator_type == "clusterer"
+        assert one.input_tags.sparse
 
 
 class Parent(ScaledClusterer):

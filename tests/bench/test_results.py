@@ -7,6 +7,8 @@ import pytest
 
 from polyspan.bench import read_protocol
 from polyspan.bench.jobs import count_jobs, final_jobs, first_jobs
+from polyspan.bench.rows import job_labels
+from polyspan.bench.store import identity, latest, read_rows
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
@@ -49,3 +51,14 @@ def test_rows_are_those_of_the_protocol(results, name):
     known |= {(job.method.name, job.source.label, job.key) for job in final_jobs(protocol, rows)}
     assert {(row["method"], row["dataset"], row["key"]) for row in rows} <= known
     assert len(rows) <= count_jobs(protocol)
+
+
+@pytest.mark.parametrize("name", ["paper", "open", "wide"])
+@pytest.mark.slow
+def test_a_resumed_benchmark_has_nothing_left_to_run(name):
+    protocol = read_protocol(BENCHMARKS / f"{name}.toml")
+    rows = latest(read_rows(BENCHMARKS / "results" / f"{name}.jsonl"))
+    known = {identity(row) for row in rows}
+    jobs = [*first_jobs(protocol), *final_jobs(protocol, rows)]
+    assert len(jobs) == count_jobs(protocol)
+    assert [job for job in jobs if identity(job_labels(job)) not in known] == []

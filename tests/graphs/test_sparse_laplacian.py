@@ -23,7 +23,7 @@ def some_views(n=90, seed=0):
     return [basis @ rng.normal(size=(3, d)) + 0.2 * rng.normal(size=(n, d)) for d in (8, 5, 6)]
 
 
-def make(views, k, alpha, sigma2="own", step=37, order=None, sparse=False):
+def make(views, k, alpha, second_width="own", step=37, order=None, sparse=False):
     """The Laplacian of some views, its rows made in blocks."""
     n = len(views[0])
     if sparse:
@@ -31,20 +31,20 @@ def make(views, k, alpha, sigma2="own", step=37, order=None, sparse=False):
             lists = [neighbors(workers, [views], [(0, n)], i, k, X)[0] for i, X in enumerate(views)]
         rank = None if order is None else np.argsort(order)
         sigmas = [proximity.median_distance(proximity.squared_distances(X)) for X in views]
-        found = [sparse_graph(a, s, sigma2, rank) for a, s in zip(lists, sigmas, strict=True)]
+        found = [sparse_graph(a, s, second_width, rank) for a, s in zip(lists, sigmas, strict=True)]
     else:
-        found = [dense_graph(X, k, sigma2) for X in views]
+        found = [dense_graph(X, k, second_width) for X in views]
     blocks = [sparse_rows(span, found, alpha) for span in bounds(n, step)]
     return assemble(blocks, found, alpha, order)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("sigma2", ["own", "first"])
+@pytest.mark.parametrize("second_width", ["own", "first"])
 @pytest.mark.parametrize("alpha", [0.0, 1e-3, 0.5])
-def test_equals_the_dense_laplacian(alpha, sigma2, sparse):
+def test_equals_the_dense_laplacian(alpha, second_width, sparse):
     views = some_views()
-    L = make(views, 7, alpha, sigma2, sparse=sparse)
-    wanted = graph_laplacian(views, 7, alpha=alpha, sigma2=sigma2)
+    L = make(views, 7, alpha, second_width, sparse=sparse)
+    wanted = graph_laplacian(views, 7, alpha=alpha, second_width=second_width)
     # the neighbours' distances come from another routine: rounding of squares
     assert_allclose(product(L, np.eye(90)), wanted, rtol=0, atol=1e-9)
 

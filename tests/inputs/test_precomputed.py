@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.utils import get_tags
 
 from polyspan import GRMSC
 from polyspan.datasets import load_dataset, make_subspaces
@@ -86,8 +87,8 @@ def test_a_kernel_without_features():
     D = [np.linalg.norm(X[:, None] - X[None], axis=2) for X in planted(noise=0.01)]
     model = GRMSC(3, precomputed="kernel", random_state=0).fit([np.exp(-(d**2)) for d in D])
     assert len(set(model.labels_)) == 3
-    assert model.__sklearn_tags__().input_tags.pairwise
-    assert not GRMSC().__sklearn_tags__().input_tags.pairwise
+    assert get_tags(model).input_tags.pairwise
+    assert not get_tags(GRMSC()).input_tags.pairwise
 
 
 def changed(k, change):
@@ -187,7 +188,8 @@ def test_wrong_graphs():
         (dict(zip("abc", given, strict=True)), "^GRMSC: graphs has the names 'a', 'b', 'c', but"),
     ]:
         refused(GRMSC(3, graphs=graphs), views, match)
-    refused(GRMSC(3, graphs=given, sigma2="first"), views, '^GRMSC: sigma2="first" takes the width')
+    first = GRMSC(3, graphs=given, second_width="first")
+    refused(first, views, '^GRMSC: second_width="first" takes the width')
 
 
 # ---- weights -----------------------------------------------------------------------------------

@@ -278,7 +278,7 @@ def test_predict_solves_its_problem():
     data = planted(300)
     model = AnchorGRMSC(3, n_anchors=15, lam1=0.5, random_state=0).fit(data.views)
     Xs = [X[:6] for X in scale_views(check_views(data.views), "unit")]
-    Z = module.represent(Xs, module.Frame(*model.frame_), model.root_, 0.5)
+    Z = module.represent(Xs, module.Frame(*model._frame), model._root, 0.5)
     w, V = np.linalg.eigh(model.representation_ @ model.representation_.T)
     metric = (V / np.sqrt(w)) @ V.T  # Psi^-1
 

@@ -42,7 +42,7 @@ def top(A, c):
     return scipy.linalg.eigh(A)[1][:, -c:]
 
 
-def literal(Ls, c, lam, variant, iterations):
+def literal(Ls, c, lam_agreement, variant, iterations):
     """The recursion on projections, which do not depend on signs or rotations of eigenvectors."""
     m = len(Ls)
     Ps = [top(L, c) @ top(L, c).T for L in Ls]
@@ -50,7 +50,7 @@ def literal(Ls, c, lam, variant, iterations):
     for _ in range(iterations):
         for v in range(m):
             near = star if variant == "centroid" else sum(Ps[w] for w in range(m) if w != v)
-            U = top(Ls[v] + lam * near, c)
+            U = top(Ls[v] + lam_agreement * near, c)
             Ps[v] = U @ U.T
         star = top(sum(Ps), c) @ top(sum(Ps), c).T
     return [*Ps, star] if variant == "centroid" else Ps
@@ -63,18 +63,18 @@ def test_equals_the_literal_algorithm(variant, iterations):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         run = Run("", iterations, 0.0)
-        Us = solve_coregspectral(Ls, 3, lam=0.1, variant=variant, run=run)
+        Us = solve_coregspectral(Ls, 3, lam_agreement=0.1, variant=variant, run=run)
     wanted = literal(Ls, 3, 0.1, variant, iterations)
     for U, P in zip(Us, wanted, strict=True):
         assert_allclose(U @ U.T, P, rtol=0, atol=1e-10)  # rounding over small eigenvalue gaps
 
 
-def objective(Ls, Us, lam, variant):
+def objective(Ls, Us, lam_agreement, variant):
     own = sum(np.trace(U.T @ L @ U) for L, U in zip(Ls, Us[: len(Ls)], strict=True))
     if variant == "centroid":
-        return own + lam * sum(np.linalg.norm(U.T @ Us[-1]) ** 2 for U in Us[:-1])
+        return own + lam_agreement * sum(np.linalg.norm(U.T @ Us[-1]) ** 2 for U in Us[:-1])
     both = sum(np.linalg.norm(U.T @ V) ** 2 for U in Us for V in Us if V is not U)
-    return own + lam * both / 2
+    return own + lam_agreement * both / 2
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -85,7 +85,7 @@ def test_the_objective_rises_and_the_history_says_by_how_much(variant):
         warnings.simplefilter("ignore", ConvergenceWarning)
         for iterations in range(1, 8):
             run = Run("", iterations, 0.0)
-            Us = solve_coregspectral(Ls, 3, lam=0.2, variant=variant, run=run)
+            Us = solve_coregspectral(Ls, 3, lam_agreement=0.2, variant=variant, run=run)
             values.append(objective(Ls, Us, 0.2, variant))
     rises = np.array(values[1:]) / values[:-1] - 1
     assert rises.min() > -1e-14  # rounding
@@ -97,23 +97,27 @@ def test_the_objective_rises_and_the_history_says_by_how_much(variant):
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_embedding_is_the_best_for_the_others_at_the_end(variant):
     Ls = kernels()
-    lam = 0.2
-    Us = solve_coregspectral(Ls, 3, lam=lam, variant=variant, run=Run("", 5000, 1e-15))
-    best = objective(Ls, Us, lam, variant)
+    lam_agreement = 0.2
+    Us = solve_coregspectral(
+        Ls, 3, lam_agreement=lam_agreement, variant=variant, run=Run("", 5000, 1e-15)
+    )
+    best = objective(Ls, Us, lam_agreement, variant)
     rng = np.random.default_rng(0)
     for k, U in enumerate(Us):
         assert_allclose(U.T @ U, np.eye(3), rtol=0, atol=1e-12)  # rounding
         for _ in range(20):
             other = np.linalg.qr(U + 0.01 * rng.normal(size=U.shape))[0]
             tried = [*Us[:k], other, *Us[k + 1 :]]
-            assert objective(Ls, tried, lam, variant) < best
+            assert objective(Ls, tried, lam_agreement, variant) < best
 
 
 def test_strong_agreement_makes_the_embeddings_one():
     for variant in VARIANTS:
-        Us = solve_coregspectral(kernels(), 3, lam=1e3, variant=variant, run=Run("", 2000, 1e-8))
+        Us = solve_coregspectral(
+            kernels(), 3, lam_agreement=1e3, variant=variant, run=Run("", 2000, 1e-8)
+        )
         Ps = [U @ U.T for U in Us]
-        # what is left of the differences is of the order 1 / lam
+        # what is left of the differences is of the order 1 / lam_agreement
         assert max(np.abs(P - Ps[0]).max() for P in Ps) < 1e-2
 
 
@@ -128,7 +132,9 @@ def test_one_view_is_spectral_clustering():
 
 def test_no_weight_is_spectral_clustering_of_every_view():
     Ls = kernels()
-    for L, U in zip(Ls, solve_coregspectral(Ls, 3, lam=0.0), strict=True):
+    for L, U in zip(
+        Ls, solve_coregspectral(Ls, 3, lam_agreement=0.0, variant="pairwise"), strict=True
+    ):
         assert_allclose(U @ U.T, top(L, 3) @ top(L, 3).T, rtol=0, atol=1e-10)  # rounding
 
 

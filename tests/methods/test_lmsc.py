@@ -13,8 +13,8 @@ from polyspan.methods.lmsc import solve_lmsc
 from polyspan.metrics import clustering_scores
 from polyspan.solvers.loop import Run
 
-# Columns: data, as_released, lam, seeds, mean NMI of the authors' program. Every seed needs its own
-# solve, so NGs has two (ten: .9095 as released, .8622 corrected).
+# Columns: data, as_released, lam_rank, seeds, mean NMI of the authors' program. Every seed needs
+# its own solve, so NGs has two (ten: .9095 as released, .8622 corrected).
 REACHED = [
     ("three_sources", True, 1.0, 10, 0.6618),
     ("three_sources", False, 1.0, 10, 0.5513),
@@ -24,12 +24,12 @@ REACHED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "as_released", "lam", "seeds", "nmi"), REACHED)
-def test_reaches_the_known_figures(data_dir, name, as_released, lam, seeds, nmi):
+@pytest.mark.parametrize(("name", "as_released", "lam_rank", "seeds", "nmi"), REACHED)
+def test_reaches_the_known_figures(data_dir, name, as_released, lam_rank, seeds, nmi):
     data = load_dataset(name)
     scores = []
     for seed in range(seeds):
-        model = LMSC(data.n_clusters, lam=lam, as_released=as_released, random_state=seed)
+        model = LMSC(data.n_clusters, lam_rank=lam_rank, as_released=as_released, random_state=seed)
         labels = model.fit_predict(data.views)
         assert model.n_iter_ <= 100  # as many as the authors' program makes
         scores.append(clustering_scores(data.labels, labels)["nmi"])
@@ -44,7 +44,7 @@ def data(n=20, dims=(15, 30), K=6, seed=0):
     return X / np.linalg.norm(X, axis=1, keepdims=True), rng.uniform(size=(K, n))
 
 
-def literal(M, H, lam, as_released, iterations, rho=1.2, mu=1e-4):
+def literal(M, H, lam_rank, as_released, iterations, rho=1.2, mu=1e-4):
     """The recursion as the paper prints it: all features, the Sylvester equation, plain SVDs."""
     (d, n), K = M.shape, H.shape[0]
     Z, J, Y3 = np.zeros((3, n, n))
@@ -60,7 +60,7 @@ def literal(M, H, lam, as_released, iterations, rho=1.2, mu=1e-4):
             B = B + 1e-6 * I
         H = scipy.linalg.solve_sylvester(A, B, -right if as_released else right)
         U, s, Vt = np.linalg.svd(Z - Y3 / mu + (1e-8 * I if as_released else 0))
-        J = U @ np.diag(np.maximum(s - lam / mu, 0)) @ Vt
+        J = U @ np.diag(np.maximum(s - lam_rank / mu, 0)) @ Vt
         Z = np.linalg.inv(H.T @ H + I) @ (J + H.T @ H - H.T @ Er + (Y3 + H.T @ Y2) / mu)
         E = np.vstack([M - P @ H + Y1 / mu, H - H @ Z + Y2 / mu])
         lengths = np.linalg.norm(E, axis=0)
@@ -75,8 +75,8 @@ def literal(M, H, lam, as_released, iterations, rho=1.2, mu=1e-4):
 
 @pytest.mark.parametrize("as_released", [False, True])
 @pytest.mark.parametrize("dims", [(15, 30), (5, 8)])  # more and fewer features than samples
-@pytest.mark.parametrize("lam", [0.1, 1.0])
-def test_equals_the_literal_algorithm(as_released, dims, lam):
+@pytest.mark.parametrize("lam_rank", [0.1, 1.0])
+def test_equals_the_literal_algorithm(as_released, dims, lam_rank):
     X, H = data(dims=dims)
     # Relative to the largest entry. Singular values are lowered to an accuracy of 1e-10; 45
     # iterations turn a difference of 1e-10 into one of 4e-8, as released, where nothing is
@@ -87,10 +87,10 @@ def test_equals_the_literal_algorithm(as_released, dims, lam):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 found = solve_lmsc(
-                    X, H, lam=lam, as_released=as_released, run=Run("", iterations, 0.0)
+                    X, H, lam_rank=lam_rank, as_released=as_released, run=Run("", iterations, 0.0)
                 )
             for one, two in zip(
-                found, literal(X.T, H, lam, as_released, iterations)[:2], strict=True
+                found, literal(X.T, H, lam_rank, as_released, iterations)[:2], strict=True
             ):
                 assert_allclose(one, two, rtol=0, atol=accuracy * np.abs(two).max())
 
@@ -99,7 +99,7 @@ def test_the_latent_representation_represents_itself():
     # Views of rank 4 without noise: H has rank 4 too, and Z needs no more.
     X, H = data()
     X = X[:, :4] @ np.random.default_rng(1).normal(size=(4, 30))
-    Z, H = solve_lmsc(X, H, lam=0.01, run=Run("LMSC", 200, 1e-6))
+    Z, H = solve_lmsc(X, H, lam_rank=0.01, run=Run("LMSC", 200, 1e-6))
     assert_allclose(H @ Z, H, rtol=0, atol=1e-3 * np.abs(H).max())
     assert np.linalg.matrix_rank(Z, tol=1e-3) <= 4
 
@@ -154,7 +154,7 @@ def test_history_holds_the_three_residuals():
 def test_stops_when_all_rows_of_the_residuals_sum_to_less_than_tol(as_released, dims):
     X, H = data(dims=dims)
     run = Run("LMSC", 100, 1e-4)
-    solve_lmsc(X, H, lam=1.0, as_released=as_released, run=run)
+    solve_lmsc(X, H, lam_rank=1.0, as_released=as_released, run=run)
     sums = literal(X.T, H, 1.0, as_released, 100)[2]
     assert run.converged
     assert run.n_iter == 1 + np.argmax(sums.max(axis=1) < 1e-4)

@@ -17,36 +17,36 @@ def problem(n=7, m=5, d=4, seed=0):
     return rng.normal(size=(n, d)) + 3, rng.normal(size=(m, d)) + 3
 
 
-def objective(X, A, Z, alpha):
-    return np.sum((X - Z @ A) ** 2) + alpha * np.sum(Z**2)
+def objective(X, A, Z, lam_ridge):
+    return np.sum((X - Z @ A) ** 2) + lam_ridge * np.sum(Z**2)
 
 
-@pytest.mark.parametrize("alpha", [1e-2, 1.0, 100.0])
+@pytest.mark.parametrize("lam_ridge", [1e-2, 1.0, 100.0])
 @pytest.mark.parametrize("m", [1, 2, 5, 12])
-def test_z_solves_its_quadratic_programmes(m, alpha):
+def test_z_solves_its_quadratic_programmes(m, lam_ridge):
     X, A = problem(m=m)
-    Z, *_ = solve_lmvsc(X, A, alpha=alpha, tol=1e-8)
+    Z, *_ = solve_lmvsc(X, A, lam_ridge=lam_ridge, tol=1e-8)
     assert np.all(Z >= 0)
     assert_allclose(Z.sum(axis=1), 1, atol=1e-14)
     wanted = cp.Variable(Z.shape, nonneg=True)
-    cost = cp.sum_squares(X - wanted @ A) + alpha * cp.sum_squares(wanted)
+    cost = cp.sum_squares(X - wanted @ A) + lam_ridge * cp.sum_squares(wanted)
     best = cp.Problem(cp.Minimize(cost), [cp.sum(wanted, axis=1) == 1]).solve(cp.CLARABEL)
     # The distance of 1e-8 enters the objective squared; the rest is the oracle's tolerance.
-    assert objective(X, A, Z, alpha) == pytest.approx(best, rel=1e-7)
+    assert objective(X, A, Z, lam_ridge) == pytest.approx(best, rel=1e-7)
     assert_allclose(Z, wanted.value, atol=1e-4)  # where it is flat the oracle's Z is less sure
 
 
-@pytest.mark.parametrize("alpha", [1e-3, 0.1, 1.0])
-def test_the_distance_is_what_tol_promises(alpha):
+@pytest.mark.parametrize("lam_ridge", [1e-3, 0.1, 1.0])
+def test_the_distance_is_what_tol_promises(lam_ridge):
     X, A = problem(n=50, m=20, seed=1)
-    exact, *_ = solve_lmvsc(X, A, alpha=alpha, tol=1e-11, max_iter=100_000)
+    exact, *_ = solve_lmvsc(X, A, lam_ridge=lam_ridge, tol=1e-11, max_iter=100_000)
     # Optimality: the gradient is the same on the anchors used and nowhere smaller.
-    G = 2 * (exact @ A - X) @ A.T + 2 * alpha * exact
+    G = 2 * (exact @ A - X) @ A.T + 2 * lam_ridge * exact
     gap = np.sum(G * exact, axis=1) - G.min(axis=1)
     assert gap.max() < 1e-8
     iterations = []
     for tol in (1e-1, 1e-3, 1e-6):
-        Z, most, _ = solve_lmvsc(X, A, alpha=alpha, tol=tol, max_iter=100_000)
+        Z, most, _ = solve_lmvsc(X, A, lam_ridge=lam_ridge, tol=tol, max_iter=100_000)
         assert np.linalg.norm(Z - exact, axis=1).max() <= tol
         iterations.append(most)
     assert iterations == sorted(set(iterations))  # more digits, more iterations
@@ -54,18 +54,18 @@ def test_the_distance_is_what_tol_promises(alpha):
 
 def test_blocks_change_nothing(monkeypatch):
     X, A = problem(n=40, m=6)
-    whole, *_ = solve_lmvsc(X, A, alpha=0.1, tol=1e-10)
+    whole, *_ = solve_lmvsc(X, A, lam_ridge=0.1, tol=1e-10)
     monkeypatch.setitem(solve_lmvsc.__globals__, "BLOCK", 7)
-    assert_allclose(solve_lmvsc(X, A, alpha=0.1, tol=1e-10)[0], whole, atol=2e-10)
+    assert_allclose(solve_lmvsc(X, A, lam_ridge=0.1, tol=1e-10)[0], whole, atol=2e-10)
 
 
 def test_too_few_iterations_warn():
     X, A = problem(n=30, m=10)
-    assert solve_lmvsc(X, A, alpha=1e-3, max_iter=3)[1:] > (3, 1e-4)
+    assert solve_lmvsc(X, A, lam_ridge=1e-3, max_iter=3)[1:] > (3, 1e-4)
     with pytest.warns(
         ConvergenceWarning, match=r"LMVSC stopped after max_iter=3 iterations .* above"
     ):
-        model = LMVSC(3, alpha=1e-3, max_iter=3, random_state=0).fit(planted().views)
+        model = LMVSC(3, lam_ridge=1e-3, max_iter=3, random_state=0).fit(planted().views)
     assert model.n_iter_ == 3
 
 
@@ -103,7 +103,7 @@ def test_anchors_are_centres_of_the_scaled_views():
     A = model.anchors_[0]
     near = np.argmin(((X[:, None] - A) ** 2).sum(axis=2), axis=1)
     assert_allclose(A, [X[near == k].mean(axis=0) for k in range(10)], atol=1e-12)
-    Z, *_ = solve_lmvsc(X, A, alpha=model.alpha)
+    Z, *_ = solve_lmvsc(X, A, lam_ridge=model.lam_ridge)
     assert_allclose(model.representation_[:10], Z.T / 2**0.5, atol=1e-12)
 
 
@@ -130,7 +130,7 @@ def test_other_forms_of_views(form):
     assert isinstance(found.representation_, np.ndarray)
     if form == "float32":
         assert found.representation_.dtype == found.embedding_.dtype == np.float32
-    # float32 rounds samples and anchors, and alpha = 0.01 multiplies that by some 100
+    # float32 rounds samples and anchors, and lam_ridge = 0.01 multiplies that by some 100
     atol = 1e-4 if form == "float32" else 1e-9
     assert_allclose(found.representation_, wanted.representation_, atol=atol)
 

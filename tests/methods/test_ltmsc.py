@@ -13,7 +13,7 @@ from polyspan.methods.ltmsc import fold, solve_ltmsc, unfold
 from polyspan.metrics import clustering_scores
 from polyspan.solvers.loop import Run
 
-# Columns: as_released, lam, gamma, mean NMI; the program has one parameter for lam and gamma.
+# Columns: as_released, lam, lam_rank, mean NMI; the program has one parameter for lam and lam_rank.
 REACHED = [
     (True, 0.1, 0.1, 0.7040),
     (True, 1.0, 1.0, 0.7040),  # nearly flat
@@ -21,10 +21,12 @@ REACHED = [
 ]
 
 
-@pytest.mark.parametrize(("as_released", "lam", "gamma", "nmi"), REACHED)
-def test_reaches_the_known_figures(data_dir, as_released, lam, gamma, nmi):
+@pytest.mark.parametrize(("as_released", "lam", "lam_rank", "nmi"), REACHED)
+def test_reaches_the_known_figures(data_dir, as_released, lam, lam_rank, nmi):
     data = load_dataset("three_sources")
-    model = LTMSC(data.n_clusters, lam=lam, gamma=gamma, as_released=as_released, random_state=0)
+    model = LTMSC(
+        data.n_clusters, lam=lam, lam_rank=lam_rank, as_released=as_released, random_state=0
+    )
     model.fit(data.views)
     # Nothing before k-means is random, so one solve serves ten seeds.
     found = [
@@ -68,7 +70,7 @@ def lowered(T, u, t):
     return np.array(parts if u == 0 else [part.T for part in parts])
 
 
-def literal(Xs, lam, gamma, as_released, iterations, rho=2.0, mu=1e-4):
+def literal(Xs, lam, lam_rank, as_released, iterations, rho=2.0, mu=1e-4):
     """The recursion as printed: all features, plain SVDs and inverses."""
     Xs = [X.T for X in Xs]
     n, m = Xs[0].shape[1], len(Xs)
@@ -96,7 +98,7 @@ def literal(Xs, lam, gamma, as_released, iterations, rho=2.0, mu=1e-4):
             Es = errors()
             for v, X in enumerate(Xs):
                 Ys[v] = Ys[v] + mu * (X - X @ Z[v] - Es[v])
-        G = np.array([lowered(Z + W[u] / mu, u, gamma / mu) for u in range(3)])
+        G = np.array([lowered(Z + W[u] / mu, u, lam_rank / mu) for u in range(3)])
         W = W + mu * (Z - G)
         mu *= rho
     return Z
@@ -111,7 +113,7 @@ def test_equals_the_literal_algorithm(as_released, lam):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 run = Run("", iterations, 0.0)
-                Z = solve_ltmsc(Xs, lam=lam, gamma=0.3, as_released=as_released, run=run)
+                Z = solve_ltmsc(Xs, lam=lam, lam_rank=0.3, as_released=as_released, run=run)
             # singular values are lowered to an accuracy of 1e-10
             assert_allclose(Z, literal(Xs, lam, 0.3, as_released, iterations), rtol=0, atol=1e-8)
 
@@ -139,7 +141,7 @@ def test_reaches_the_optimum_that_cvxpy_finds(lam):
     cost = 0.5 * norms + lam * cvxpy.sum(cvxpy.norm(E, 2, axis=0))
     best = cvxpy.Problem(cvxpy.Minimize(cost)).solve(cvxpy.SCS, eps=1e-7, max_iters=50_000)
     run = Run("LTMSC", 20_000, 1e-9)
-    Z = solve_ltmsc(Xs, lam=lam, gamma=0.5, rho=1.005, mu0=0.1, run=run)
+    Z = solve_ltmsc(Xs, lam=lam, lam_rank=0.5, rho=1.005, mu0=0.1, run=run)
     assert run.converged
     # mu grows by 0.5% an iteration, which leaves a gap of some 1e-5
     assert objective(Xs, Z, lam) == pytest.approx(best, rel=1e-4)

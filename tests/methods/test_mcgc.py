@@ -14,22 +14,22 @@ from polyspan.metrics import clustering_scores
 from polyspan.solvers.loop import Run
 
 
-@pytest.mark.parametrize(("beta", "nmi"), [(0.6, 0.7250), (2.0, 0.7699)])
-def test_reaches_the_authors_figures(data_dir, beta, nmi):
+@pytest.mark.parametrize(("lam_agreement", "nmi"), [(0.6, 0.7250), (2.0, 0.7699)])
+def test_reaches_the_authors_figures(data_dir, lam_agreement, nmi):
     data = load_dataset("three_sources")
-    model = MCGC(n_clusters=6, n_neighbors=15, beta=beta, as_released=True)
+    model = MCGC(n_clusters=6, n_neighbors=15, lam_agreement=lam_agreement, as_released=True)
     # Deterministic: all four digits of the reference.
     found = clustering_scores(data.labels, model.fit_predict(data.views))["nmi"]
     assert found == pytest.approx(nmi, abs=5e-5)
 
 
 @pytest.mark.parametrize(
-    ("name", "beta", "nmi"),
+    ("name", "lam_agreement", "nmi"),
     [("three_sources", 0.6, 0.6273), ("three_sources", 2.0, 0.6375), ("msrc_v1", 0.6, 0.8001)],
 )
-def test_keeps_its_figures(data_dir, name, beta, nmi):
+def test_keeps_its_figures(data_dir, name, lam_agreement, nmi):
     data = load_dataset(name)
-    labels = MCGC(n_clusters=data.n_clusters, beta=beta).fit_predict(data.views)
+    labels = MCGC(n_clusters=data.n_clusters, lam_agreement=lam_agreement).fit_predict(data.views)
     # Deterministic; one sample in another cluster changes the NMI by less than this.
     assert clustering_scores(data.labels, labels)["nmi"] == pytest.approx(nmi, abs=0.02)
 
@@ -84,15 +84,15 @@ def literal_graph(X, c, k):
     return in_components(rows, lowest(W, c)[1][:, :c], c, alpha.mean())[0]
 
 
-def literal(Ws, c, beta, gamma, iterations):
+def literal(Ws, c, lam_agreement, lam_components, iterations):
     S = sum(Ws) / len(Ws)
     H = lowest(S, c)[1][:, :c]
     for _ in range(iterations):
         A = np.zeros(S.shape)
         for W in Ws:
-            U = np.linalg.eigh(W + beta * S)[1][:, -c:]
-            A += beta * U @ U.T
-        S, H, gamma = in_components(lambda g, E, A=A: A - g / 2 * E, H, c, gamma)
+            U = np.linalg.eigh(W + lam_agreement * S)[1][:, -c:]
+            A += lam_agreement * U @ U.T
+        S, H, lam_components = in_components(lambda g, E, A=A: A - g / 2 * E, H, c, lam_components)
     return S
 
 
@@ -102,15 +102,15 @@ def test_graph_of_a_view_equals_the_literal_recursion(c):
         assert_allclose(view_graph(X, c, 6), literal_graph(X, c, 6), rtol=0, atol=1e-8)
 
 
-@pytest.mark.parametrize("gamma", [0.1, 1.0])
-@pytest.mark.parametrize("beta", [0.6, 2.0])
-def test_equals_the_literal_recursion(beta, gamma):
+@pytest.mark.parametrize("lam_components", [0.1, 1.0])
+@pytest.mark.parametrize("lam_agreement", [0.6, 2.0])
+def test_equals_the_literal_recursion(lam_agreement, lam_components):
     Ws = [view_graph(X, 3, 6) for X in noise()]
     run = Run("MCGC", 5, 1e-10)
-    S = solve_mcgc(Ws, 3, beta=beta, gamma=gamma, run=run)
+    S = solve_mcgc(Ws, 3, lam_agreement=lam_agreement, lam_components=lam_components, run=run)
     assert run.history["moved"][-1] == 0
     # eigenvectors of nearly equal eigenvalues round differently
-    assert_allclose(S, literal(Ws, 3, beta, gamma, run.n_iter), rtol=0, atol=1e-8)
+    assert_allclose(S, literal(Ws, 3, lam_agreement, lam_components, run.n_iter), rtol=0, atol=1e-8)
 
 
 def test_without_rank_term_the_view_graph_would_be_the_probabilistic_neighbours():
@@ -145,7 +145,7 @@ def test_planted_clusters_are_recovered(seed):
 
 def test_views_that_agree_are_the_consensus():
     W = np.kron(np.eye(4), np.ones((5, 5)) / 5)
-    assert_allclose(solve_mcgc([W, W, W], 4, beta=1.0), W, atol=1e-12)
+    assert_allclose(solve_mcgc([W, W, W], 4, lam_agreement=1.0), W, atol=1e-12)
 
 
 def test_as_many_clusters_as_samples():
@@ -156,7 +156,7 @@ def test_as_many_clusters_as_samples():
 
 def test_too_few_iterations_fall_back_on_spectral_clustering(monkeypatch):
     monkeypatch.setattr(mcgc, "RANK_ITERATIONS", 1)
-    model = MCGC(n_clusters=3, n_neighbors=6, gamma=1e-3, max_iter=1, random_state=0)
+    model = MCGC(n_clusters=3, n_neighbors=6, lam_components=1e-3, max_iter=1, random_state=0)
     with pytest.warns(ConvergenceWarning, match="1 connected components instead of n_clusters=3"):
         model.fit(noise())
     assert set(model.labels_) == {0, 1, 2}

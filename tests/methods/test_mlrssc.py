@@ -13,23 +13,29 @@ from polyspan.methods.mlrssc import solve_mlrssc
 from polyspan.metrics import clustering_scores
 from polyspan.solvers.loop import Run
 
-LINEAR = {"beta1": 0.3, "lam3": 0.3, "mu0": 100.0, "tol": 1e-3}
+LINEAR = {"rank_share": 0.3, "lam_agreement": 0.3, "mu0": 100.0, "tol": 1e-3}
 # Columns: data, parameters, mean NMI of the authors' program.
 REACHED = {
     "3-sources, pairwise": ("three_sources", LINEAR, 0.5888),
     "3-sources, centroid": (
         "three_sources",
-        LINEAR | {"variant": "centroid", "beta1": 0.1, "lam3": 0.7},
+        LINEAR | {"variant": "centroid", "rank_share": 0.1, "lam_agreement": 0.7},
         0.5849,
     ),
     "prokaryotic, pairwise": (
         "prokaryotic",
-        LINEAR | {"beta1": 0.7, "lam3": 0.7, "mu0": 1000.0},
+        LINEAR | {"rank_share": 0.7, "lam_agreement": 0.7, "mu0": 1000.0},
         0.3148,
     ),
     "prokaryotic, gaussian": (
         "prokaryotic",
-        {"kernel": "gaussian", "sigma": [10, 5, 1], "beta1": 0.3, "lam3": 0.5, "mu0": 1e4},
+        {
+            "kernel": "gaussian",
+            "sigma": [10, 5, 1],
+            "rank_share": 0.3,
+            "lam_agreement": 0.5,
+            "mu0": 1e4,
+        },
         0.4148,
     ),
 }
@@ -65,8 +71,8 @@ def iterations(k):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("variant", ["pairwise", "centroid"])
-@pytest.mark.parametrize(("beta1", "lam3"), [(0.3, 0.1), (0.8, 2.0)])
-def test_reaches_the_optimum_that_cvxpy_finds(variant, beta1, lam3):
+@pytest.mark.parametrize(("rank_share", "lam_agreement"), [(0.3, 0.1), (0.8, 2.0)])
+def test_reaches_the_optimum_that_cvxpy_finds(variant, rank_share, lam_agreement):
     cvxpy = pytest.importorskip("cvxpy")
     Ks = kernels()
     m, n = len(Ks), 9
@@ -77,19 +83,18 @@ def test_reaches_the_optimum_that_cvxpy_finds(variant, beta1, lam3):
         w, U = np.linalg.eigh(K)
         root = np.sqrt(np.clip(w, 0, None))[:, None] * U.T  # root^T root = K
         cost += cvxpy.sum_squares(root - root @ V) / 2
-        cost += beta1 * cvxpy.normNuc(V) + (1 - beta1) * cvxpy.sum(cvxpy.abs(V))
+        cost += rank_share * cvxpy.normNuc(V) + (1 - rank_share) * cvxpy.sum(cvxpy.abs(V))
         if variant == "centroid":
-            cost += lam3 * cvxpy.sum_squares(V - mean)
+            cost += lam_agreement * cvxpy.sum_squares(V - mean)
     if variant == "pairwise":
         pairs = [(a, b) for a in range(m) for b in range(a)]
-        cost += lam3 * sum(cvxpy.sum_squares(Vs[a] - Vs[b]) for a, b in pairs)
+        cost += lam_agreement * sum(cvxpy.sum_squares(Vs[a] - Vs[b]) for a, b in pairs)
     zero = [cvxpy.diag(V) == 0 for V in Vs]
     cvxpy.Problem(cvxpy.Minimize(cost), zero).solve(solver=cvxpy.SCS, eps=1e-9, max_iters=200_000)
     # Both find the same solution, which says more than the same objective.
     run = Run("MLRSSC", 20_000, 1e-9)
-    C = solve_mlrssc(
-        Ks, variant=variant, beta1=beta1, lam3=lam3, mu0=1.0, rho=1.002, mu_max=1e6, run=run
-    )
+    weights = {"rank_share": rank_share, "lam_agreement": lam_agreement}
+    C = solve_mlrssc(Ks, variant=variant, **weights, mu0=1.0, rho=1.002, mu_max=1e6, run=run)
     assert_allclose(C, mean.value, rtol=0, atol=1e-4)
 
 
@@ -97,21 +102,22 @@ def test_without_agreement_every_view_is_alone():
     Ks = kernels()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        together = solve_mlrssc(Ks, beta1=0.3, lam3=0.0, mu0=1.0, run=iterations(15))
-        alone = [solve_mlrssc([K], beta1=0.3, lam3=0.0, mu0=1.0, run=iterations(15)) for K in Ks]
+        fixed = {"rank_share": 0.3, "lam_agreement": 0.0, "mu0": 1.0}
+        together = solve_mlrssc(Ks, **fixed, run=iterations(15))
+        alone = [solve_mlrssc([K], **fixed, run=iterations(15)) for K in Ks]
     assert_allclose(together, sum(alone) / 3, rtol=0, atol=1e-12)  # rounding
 
 
 def test_one_view_needs_no_agreement():
     K = kernels()[0]
-    a, b = (solve_mlrssc([K], beta1=0.3, lam3=lam3, mu0=1.0) for lam3 in (0.0, 5.0))
+    a, b = (solve_mlrssc([K], rank_share=0.3, lam_agreement=t, mu0=1.0) for t in (0.0, 5.0))
     assert_allclose(a, b, rtol=0, atol=1e-12)
 
 
 def test_variants_are_equal_for_two_equal_views():
     K = kernels()[0]
     a, b = (
-        solve_mlrssc([K, K], variant=v, beta1=0.3, lam3=0.5, mu0=1.0)
+        solve_mlrssc([K, K], variant=v, rank_share=0.3, lam_agreement=0.5, mu0=1.0)
         for v in ("pairwise", "centroid")
     )
     assert_allclose(a, b, rtol=0, atol=1e-12)
@@ -119,7 +125,7 @@ def test_variants_are_equal_for_two_equal_views():
 
 def test_variants_differ():
     a, b = (
-        solve_mlrssc(kernels(), variant=v, beta1=0.3, lam3=0.5, mu0=1.0)
+        solve_mlrssc(kernels(), variant=v, rank_share=0.3, lam_agreement=0.5, mu0=1.0)
         for v in ("pairwise", "centroid")
     )
     assert np.abs(a - b).max() > 1e-3
@@ -127,7 +133,7 @@ def test_variants_differ():
 
 def test_the_order_of_views_does_not_matter():
     Ks = kernels()
-    a, b = (solve_mlrssc(K, beta1=0.3, lam3=0.5, mu0=1.0) for K in (Ks, Ks[::-1]))
+    a, b = (solve_mlrssc(K, rank_share=0.3, lam_agreement=0.5, mu0=1.0) for K in (Ks, Ks[::-1]))
     assert_allclose(a, b, rtol=0, atol=1e-12)
 
 
@@ -148,7 +154,7 @@ def test_gaussian_kernel_has_its_width_in_medians():
     params = {"kernel": "gaussian", "scale": None, "lam": 50.0}
     found = MLRSSC(3, sigma=[2.0, 0.5], **params).fit(views).representation_
     Ks = [50 * median_kernel(views[0], 2.0), 50 * median_kernel(views[1], 0.5)]
-    assert np.array_equal(found, solve_mlrssc(Ks, beta1=0.3, lam3=0.3))
+    assert np.array_equal(found, solve_mlrssc(Ks, rank_share=0.3, lam_agreement=0.3))
     one, list_of_one, other = (
         MLRSSC(3, sigma=sigma, **params).fit(views).representation_
         for sigma in (2.0, (2.0, 2.0), 1.0)

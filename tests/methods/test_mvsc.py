@@ -50,15 +50,16 @@ def test_the_representation_step_against_cvxpy(d):
     assert found == pytest.approx(best, rel=1e-6)  # cvxpy's own accuracy
 
 
-def objective(Xs, Zs, F, lam1, lam2):
+def objective(Xs, Zs, F, lam_cut, lam):
     """From the definition, with the best E."""
     total = 0.0
     for X, Z in zip(Xs, Zs, strict=True):
         D = X.T - X.T @ Z
-        E = np.sign(D) * np.maximum(np.abs(D) - lam2 / 2, 0)
+        E = np.sign(D) * np.maximum(np.abs(D) - lam / 2, 0)
         W = (np.abs(Z) + np.abs(Z).T) / 2
         L = np.diag(W.sum(axis=1)) - W
-        total += np.linalg.norm(D - E) ** 2 + lam1 * np.trace(F.T @ L @ F) + lam2 * np.abs(E).sum()
+        total += np.linalg.norm(D - E) ** 2 + lam * np.abs(E).sum()
+        total += lam_cut * np.trace(F.T @ L @ F)
     return total
 
 
@@ -70,7 +71,7 @@ def test_the_objective_falls_and_the_history_says_by_how_much():
         warnings.simplefilter("ignore", ConvergenceWarning)
         for iterations in range(1, 7):
             run = Run("", iterations, 0.0)  # tol 0: the inner loop goes all its iterations
-            Zs, F = solve_mvsc(Xs, 3, lam1=0.3, lam2=0.1, max_inner=2000, run=run)
+            Zs, F = solve_mvsc(Xs, 3, lam_cut=0.3, lam=0.1, max_inner=2000, run=run)
             values.append(objective(Xs, Zs, F, 0.3, 0.1))
     falls = -np.diff(values) / sum(np.sum(X * X) for X in Xs)
     assert falls.min() > -1e-8  # the inner loop's accuracy
@@ -80,9 +81,9 @@ def test_the_objective_falls_and_the_history_says_by_how_much():
 
 @pytest.mark.slow
 def test_no_other_representation_is_better_for_the_last_indicator():
-    Xs, lam1, lam2 = views(), 0.3, 0.1
+    Xs, lam_cut, lam = views(), 0.3, 0.1
     run = Run("", 500, 1e-9)
-    Zs, F = solve_mvsc(Xs, 3, lam1=lam1, lam2=lam2, max_inner=20_000, run=run)
+    Zs, F = solve_mvsc(Xs, 3, lam_cut=lam_cut, lam=lam, max_inner=20_000, run=run)
     assert run.converged
     P = np.sum((F[:, None, :] - F[None, :, :]) ** 2, axis=2)
     for X, Z in zip(Xs, Zs, strict=True):
@@ -90,15 +91,15 @@ def test_no_other_representation_is_better_for_the_last_indicator():
         trace = np.trace(F.T @ (np.diag(W.sum(axis=1)) - W) @ F)
         assert np.sum(P * np.abs(Z)) / 2 == pytest.approx(trace, abs=1e-12)  # as the module says
         D = X.T - X.T @ Z
-        E = np.sign(D) * np.maximum(np.abs(D) - lam2 / 2, 0)
-        other = RepresentationStep(X)(E, lam1 * P / 2, 1e-10, 20_000)
-        one, two = (objective([X], [A], F, lam1, lam2) for A in (Z, other))
+        E = np.sign(D) * np.maximum(np.abs(D) - lam / 2, 0)
+        other = RepresentationStep(X)(E, lam_cut * P / 2, 1e-10, 20_000)
+        one, two = (objective([X], [A], F, lam_cut, lam) for A in (Z, other))
         assert one == pytest.approx(two, rel=1e-5)  # the last iteration fell by 1e-9 of |X|^2
 
 
 def test_the_indicator_is_the_best_for_the_graphs():
     Xs = views()
-    Zs, F = solve_mvsc(Xs, 3, lam1=0.3, lam2=0.1)
+    Zs, F = solve_mvsc(Xs, 3, lam_cut=0.3, lam=0.1)
     assert_allclose(F.T @ F, np.eye(3), rtol=0, atol=1e-12)  # rounding
     W = sum((np.abs(Z) + np.abs(Z).T) / 2 for Z in Zs)
     L = np.diag(W.sum(axis=1)) - W
@@ -125,9 +126,9 @@ def test_labels_of_the_indicator_are_an_option():
 
 
 def test_costly_errors_are_none():
-    # with E = 0 throughout lam2 does not matter
+    # with E = 0 throughout lam does not matter
     Xs = views()
-    a, b = (solve_mvsc(Xs, 3, lam1=0.3, lam2=lam2)[0] for lam2 in (1e3, 1e4))
+    a, b = (solve_mvsc(Xs, 3, lam_cut=0.3, lam=lam)[0] for lam in (1e3, 1e4))
     for one, two in zip(a, b, strict=True):
         assert np.array_equal(one, two)
 
@@ -135,7 +136,7 @@ def test_costly_errors_are_none():
 def test_the_affinity_is_the_sum_of_the_graphs():
     Xs = views(20)
     model = MVSC(3, scale=None).fit(Xs)
-    Zs, F = solve_mvsc(Xs, 3, lam1=0.1, lam2=0.1)
+    Zs, F = solve_mvsc(Xs, 3, lam_cut=0.1, lam=0.1)
     W = sum((np.abs(Z) + np.abs(Z).T) / 2 for Z in Zs)
     assert_allclose(model.affinity_matrix_, W, rtol=0, atol=1e-14)  # rounding
     assert np.array_equal(model.embedding_, F)

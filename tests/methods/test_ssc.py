@@ -72,12 +72,12 @@ def test_the_smallest_maximum_passes_over_lonely_samples():
 
 def test_lam_is_relative_and_columns_are_scaled():
     X = view(20, 4)
-    model = SSC(2, alpha=5.0, tol=1e-8, max_iter=20_000, scale=None).fit(X)
+    model = SSC(2, lam_ratio=5.0, tol=1e-8, max_iter=20_000, scale=None).fit(X)
     run = Run("", 20_000, 1e-8)
     C = solve_ssc(X, lam=5.0 / smallest_maximum(X @ X.T), rho=5.0, run=run)
     assert_allclose(model.representation_, C / np.abs(C).max(axis=0), rtol=0, atol=1e-12)
     assert model.n_iter_ == run.n_iter
-    larger = SSC(2, alpha=5.0, tol=1e-8, max_iter=20_000, scale=None).fit(7 * X)
+    larger = SSC(2, lam_ratio=5.0, tol=1e-8, max_iter=20_000, scale=None).fit(7 * X)
     # 7 X has 49 times the inner products and 1/49 of lam: the same
     assert_allclose(larger.representation_, model.representation_, rtol=0, atol=1e-6)
 

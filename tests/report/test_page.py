@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse as sp
 from report.pages import EVIDENCE, Page, data_of, fitted, merged, report, tried, unpack
 from sklearn.metrics import normalized_mutual_info_score
+from sklearn.utils import get_tags
 
 from polyspan import GRMSC, LRR, METHODS, ConcatKMeans, ConcatSpectral
 from polyspan.datasets import make_subspaces
@@ -169,7 +170,7 @@ def test_a_consensus_is_called_one(tmp_path, digits):
 def test_every_method_has_a_report(tmp_path, name):
     data = make_subspaces(n_samples=45, n_clusters=3, random_state=0)
     cls = METHODS[name]
-    views = data.views[:1] if cls.single_view else data.views
+    views = data.views[:1] if get_tags(cls()).single_view else data.views
     model = cls().set_params(n_clusters=3, random_state=0).fit(views)
     names = data.view_names[: len(views)]
     text = report(tmp_path, SimpleNamespace(views=views, view_names=names), model)

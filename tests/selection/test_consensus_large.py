@@ -275,7 +275,7 @@ def test_a_shared_solution_is_the_same(planted):
         for one in alone:
             other = AnchorGRMSC(**one.get_params()).fit(views)
             np.testing.assert_array_equal(other.labels_, one.labels_)
-            np.testing.assert_array_equal(other.centers_, one.centers_)
+            np.testing.assert_array_equal(other._centers, one._centers)
             np.testing.assert_array_equal(other.representation_, one.representation_)
             assert other.history_ == one.history_
             assert other.recall_ == one.recall_

@@ -36,7 +36,7 @@ def data():
 
 CASES = {
     "grmsc": {},
-    "grmsc published": {"orientation": "published", "sigma2": "first"},
+    "grmsc published": {"orientation": "published", "second_width": "first"},
     "grmsc standard": {"scale": "standard+unit", "graph_scale": "unit"},
     "grmsc first order": {"regularizer": "first_order"},
     "lrr": {},

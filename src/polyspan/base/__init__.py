@@ -15,6 +15,8 @@ from polyspan.base.spine import (
     OnDevice,
     Penalised,
     ScaledClusterer,
+    ViewTags,
+    is_fitted,
 )
 
 __all__ = [
@@ -27,4 +29,6 @@ __all__ = [
     "Penalised",
     "RepresentationClusterer",
     "ScaledClusterer",
+    "ViewTags",
+    "is_fitted",
 ]

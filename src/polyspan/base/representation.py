@@ -59,8 +59,8 @@ class RepresentationClusterer(Iterative):
             "representation_": Z,
             "affinity_matrix_": W,
             # What new samples are scaled by and compared with.
-            "moments_": moments,
-            "dictionary_": [filled(X.copy() if sp.issparse(X) else to_numpy(X) + 0) for X in Xs],
+            "_moments": moments,
+            "_dictionary": [filled(X.copy() if sp.issparse(X) else to_numpy(X) + 0) for X in Xs],
         }
 
     def predict(self, X: Any) -> np.ndarray:
@@ -104,9 +104,9 @@ class RepresentationClusterer(Iterative):
         """
         check_is_fitted(self, "labels_")
         views = self._check_new(X)
-        Xs = scale_views(views, self.scale, self.moments_)
+        Xs = scale_views(views, self.scale, self._moments)
         Z = new_representation(
-            self.dictionary_, Xs, to_numpy(self.representation_), self._weights()
+            self._dictionary, Xs, to_numpy(self.representation_), self._weights()
         )
         W = self.affinity_matrix_
         return extend_labels(

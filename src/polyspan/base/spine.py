@@ -1,13 +1,13 @@
 """The way from views to labels, once for all methods: check, scale, solve, cluster."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple, Self, dataclass_transform
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.utils import Tags
+from sklearn.utils import Tags, get_tags
 
 from polyspan.inputs.devices import check_device
 from polyspan.inputs.memory import available_memory, check_memory
@@ -31,8 +31,34 @@ from polyspan.solvers.messages import warn_user
 
 # Parameters that do not change what `solve` finds, only what becomes of it.
 AFTER_THE_SOLUTION = {"affinity", "n_kept", "n_init", "random_state", "views"}
+# What a fit keeps for `predict` and does not show.
+HIDDEN = frozenset(
+    {
+        "_bipartite",
+        "_centers",
+        "_dictionary",
+        "_frame",
+        "_kernel_maps",
+        "_moments",
+        "_root",
+        "_scaling",
+        "_view_widths",
+    }
+)
 # Attributes that `check` sets; `fit` sets the others, and takes away those of an earlier fit.
-CHECKED = {"n_features_in_", "feature_names_in_", "view_names_", "view_widths_", "kernel_maps_"}
+CHECKED = {"n_features_in_", "feature_names_in_", "view_names_", "_view_widths", "_kernel_maps"}
+
+
+def is_fitted(name: str) -> bool:
+    """Whether an attribute of this name is one that fits set: it ends in _, or is hidden.
+
+    Examples
+    --------
+    >>> [is_fitted(name) for name in ("labels_", "_root", "_check_params", "fit", "__class__")]
+    [True, True, False, False, False]
+    """
+    shown = name.isidentifier() and name.endswith("_") and not name.startswith("_")
+    return shown or name in HIDDEN
 
 
 class About(NamedTuple):
@@ -42,6 +68,22 @@ class About(NamedTuple):
     objective: str
     needs: str  # parameters and preprocessing that a user must think about
     cost: str
+
+
+@dataclass(slots=True)
+class ViewTags(Tags):
+    """Tags of a method, as scikit-learn has them, and what it says of views.
+
+    Examples
+    --------
+    >>> from sklearn.utils import get_tags
+    >>> from polyspan import LRR
+    >>> get_tags(LRR()).single_view
+    True
+    """
+
+    single_view: bool = False  # takes one view only
+    missing_views: bool = False  # takes samples without a view, as rows of NaN
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(param,))
@@ -56,8 +98,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
     """
 
     about: ClassVar[About]
-    single_view: ClassVar[bool] = False
-    takes_missing_views: ClassVar[bool] = False  # rows of NaN are samples without a view
+    view_tags: ClassVar[Mapping[str, bool]] = {}  # what is not False of `ViewTags`
     # Whether `solve` may read n_clusters. A method that says False shares its solution between
     # different numbers of clusters, see `polyspan.solvers.cache`.
     solve_counts: ClassVar[bool] = True
@@ -93,7 +134,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
         loop = {"n_iter_": found.n_iter, "history_": found.history}
         learnt = {name: value for name, value in loop.items() if value is not None}
         learnt |= found.extras | self._cluster(found, views, Xs)
-        for name in [k for k in vars(self) if k.endswith("_") and k not in CHECKED | learnt.keys()]:
+        for name in [k for k in vars(self) if is_fitted(k) and k not in CHECKED | learnt.keys()]:
             delattr(self, name)  # of an earlier fit
         for name, value in learnt.items():
             setattr(self, name, value)
@@ -104,7 +145,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
     def check(self, X: Any) -> Views:
         """Check parameters and views, without fitting: what can be known to fail fails here.
 
-        It sets ``n_features_in_``, ``view_names_`` and ``view_widths_``, and nothing else.
+        It sets ``n_features_in_``, ``view_names_`` and what is hidden of them, and nothing else.
 
         Parameters
         ----------
@@ -118,7 +159,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
         name = type(self).__name__
         self._check_params()
         views = self._views(X)
-        if self.single_view and len(views.arrays) > 1:
+        if get_tags(self).single_view and len(views.arrays) > 1:
             raise ValueError(
                 f"{name} takes one view; got {len(views.arrays)}: wrap it in BestSingleView, or "
                 "concatenate the views."
@@ -128,12 +169,12 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
         free = available_memory() if place is None else check_device(name, place)
         check_memory(name, views.n_samples, views.itemsize, *self.footprint(views), free)
         self.view_names_ = views.names
-        self.view_widths_ = [int(view.shape[1]) for view in views.arrays]
+        self._view_widths = [int(view.shape[1]) for view in views.arrays]
         return self._prepare(views)
 
     def _views(self, X: Any) -> Views:
         """The views in one form."""
-        return check_views(X, self.views, self, missing=self.takes_missing_views)
+        return check_views(X, self.views, self, missing=get_tags(self).missing_views)
 
     def scaled(self, views: Views) -> list[Array]:
         """Return checked views as `solve` wants them."""
@@ -231,7 +272,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
 
     def _check_new(self, X: Any) -> Views:
         """Check new samples against the views of the fit."""
-        views = check_views(X, self.views, self, missing=self.takes_missing_views, new=True)
+        views = check_views(X, self.views, self, missing=get_tags(self).missing_views, new=True)
         arrays = self._in_order(views.arrays, views.names, isinstance(X, Mapping))
         arrays = [view if sp.issparse(view) else to_numpy(view) for view in arrays]
         return self._prepare_new(Views(arrays, self.view_names_))
@@ -252,7 +293,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
                     f"{', '.join(self.view_names_)}: give views of the same names."
                 )
             arrays = [arrays[names.index(known)] for known in self.view_names_]
-        for view, known, d in zip(arrays, self.view_names_, self.view_widths_, strict=True):
+        for view, known, d in zip(arrays, self.view_names_, self._view_widths, strict=True):
             if view.shape[1] != d:
                 raise ValueError(
                     f"{name}.predict: view {known} has {view.shape[1]} features, but the model was "
@@ -260,10 +301,11 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
                 )
         return arrays
 
-    def __sklearn_tags__(self) -> Tags:
+    def __sklearn_tags__(self) -> ViewTags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        return tags
+        known = {field.name: getattr(tags, field.name) for field in fields(tags)}
+        return ViewTags(**known, **self.view_tags)
 
 
 class ScaledClusterer(MultiViewClusterer):

@@ -199,7 +199,9 @@ def _method(entry: dict[str, Any], labels: list[str], foreign: bool) -> Method:
             f"method {name!r}: selection must be {' or '.join(map(repr, SELECTIONS))}; "
             f"got {selection!r}"
         )
-    params, grid = entry.get("params", {}), entry.get("grid", {})
+    params, grid = dict(entry.get("params", {})), entry.get("grid", {})
+    if isinstance(inner := params.get("estimator"), str):
+        params["estimator"] = inner.lower()  # one spelling, and so one key
     for key, values in grid.items():
         if not isinstance(values, list) or not values:
             raise ValueError(f"method {name!r}: grid.{key} must be a list of values")
@@ -221,7 +223,13 @@ def _method(entry: dict[str, Any], labels: list[str], foreign: bool) -> Method:
             where = f"method {name!r}: datasets: the protocol"
             raise ValueError(unknown_name("label", label, labels, where=where))
     return Method(
-        name, estimator, selection, _none(params), _none(grid), datasets, entry.get("paper", name)
+        name,
+        estimator.lower(),
+        selection,
+        _none(params),
+        _none(grid),
+        datasets,
+        entry.get("paper", name),
     )
 
 

@@ -83,6 +83,8 @@ def check_request(request: Request) -> Any:
 
 def _build(request: Request) -> Any:
     """The method that was named, or the consensus of many."""
+    from sklearn.utils import get_tags
+
     from polyspan import METHODS, ConsensusClusterer
 
     if request.method is None:
@@ -90,7 +92,7 @@ def _build(request: Request) -> Any:
             raise ValueError("--set needs --method: it sets the parameters of one method")
         count = "auto" if request.clusters is None else request.clusters
         return ConsensusClusterer(count, budget=request.budget, random_state=request.seed)
-    cls = METHODS.get(request.method.lower())
+    cls = METHODS.get(request.method)
     if cls is None:
         raise ValueError(unknown_name("method", request.method, METHODS))
     known = [name for name in cls().get_params(deep=False) if name != "views"]
@@ -100,7 +102,7 @@ def _build(request: Request) -> Any:
         if name not in known:
             others = [one for one in known if one not in OWN_OPTIONS]
             raise ValueError(unknown_name(f"parameter of {cls.__name__}", name, others))
-    if request.missing == "keep" and not cls.takes_missing_views:
+    if request.missing == "keep" and not get_tags(cls()).missing_views:
         raise ValueError(
             f"--missing keep: {cls.__name__} needs every view of every sample; {_keepers()}"
         )
@@ -108,9 +110,11 @@ def _build(request: Request) -> Any:
 
 
 def _keepers() -> str:
+    from sklearn.utils import get_tags
+
     from polyspan import METHODS
 
-    found = [name for name, cls in METHODS.items() if cls.takes_missing_views]
+    found = [name for name, cls in METHODS.items() if get_tags(cls()).missing_views]
     if not found:
         return "no method of this version can handle that; use --missing drop"
     return f"use {', '.join(found)}, or --missing drop"

@@ -18,7 +18,7 @@ def incomplete_laplacian(
     n_neighbors: int,
     *,
     alpha: float = 1e-3,
-    sigma2: str = "own",
+    second_width: str = "own",
     regularizer: str = "both",
     weights: Sequence[float] | None = None,
 ) -> Array:
@@ -64,7 +64,7 @@ def incomplete_laplacian(
         logs = logs + xp.log(xp.where(near, first, xp.ones_like(first)))
         if regularizer == "both":
             first = _spread(
-                proximity.second_order(Lambda, sigma if sigma2 == "first" else None), gone
+                proximity.second_order(Lambda, sigma if second_width == "first" else None), gone
             )
         second = second + w * first
     second = sum(weights) * second / xp.where(shared > 0, shared, xp.ones_like(shared))

@@ -187,7 +187,7 @@ class GraphParams(NamedTuple):
 
     n_neighbors: int
     alpha: float = 1e-3
-    sigma2: str = "own"
+    second_width: str = "own"
     regularizer: str = "both"
     weights: tuple[float, ...] | None = None  # of the views; None means 1 for all
 
@@ -197,7 +197,7 @@ def graph_laplacian(
     n_neighbors: int,
     *,
     alpha: float = 1e-3,
-    sigma2: str = "own",
+    second_width: str = "own",
     regularizer: str = "both",
     weights: Sequence[float] | None = None,
     given: Sequence[Any] | None = None,
@@ -231,7 +231,7 @@ def graph_laplacian(
     xp = array_namespace(W)
     inside = W != 0
     for w, (Lambda, sigma) in zip(weights, firsts, strict=True):
-        Upsilon = second_order(Lambda, sigma if sigma2 == "first" else None)
+        Upsilon = second_order(Lambda, sigma if second_width == "first" else None)
         W += w * alpha * xp.where(inside, xp.zeros_like(W), Upsilon)  # eq. (20), summed
     return laplacian(W)
 

@@ -53,16 +53,16 @@ class Laplacian(NamedTuple):
     groups: Groups
 
 
-def dense_graph(X: Array, k: int, sigma2: str = "own") -> Graph:
+def dense_graph(X: Array, k: int, second_width: str = "own") -> Graph:
     """Build the graph of one view of few samples, as exact GRMSC does."""
     Lambda, sigma = proximity.first_order(X, k)
-    return _with_second(sp.csr_array(Lambda), None if sigma2 == "own" else sigma, None)
+    return _with_second(sp.csr_array(Lambda), None if second_width == "own" else sigma, None)
 
 
 def sparse_graph(
     found: Sequence[Found],
     sigma: float,
-    sigma2: str = "own",
+    second_width: str = "own",
     rank: np.ndarray | None = None,
     sample: np.ndarray | None = None,
 ) -> Graph:
@@ -74,7 +74,7 @@ def sparse_graph(
         Neighbours, chunk by chunk.
     sigma : float
         Width of the first-order proximity: the median distance.
-    sigma2 : {"own", "first"}
+    second_width : {"own", "first"}
         Width of the second-order proximity.
     rank : (n,) array, optional
         New numbers of the samples.
@@ -102,7 +102,7 @@ def sparse_graph(
     # Keep mutual neighbours only. The two distances of a pair may differ by rounding.
     Lambda = sp.csr_array(one_way.minimum(one_way.T))
     Lambda.eliminate_zeros()
-    return _with_second(Lambda, None if sigma2 == "own" else sigma, sample)
+    return _with_second(Lambda, None if second_width == "own" else sigma, sample)
 
 
 def _with_second(Lambda: sp.csr_array, sigma: float | None, sample: np.ndarray | None) -> Graph:

@@ -86,7 +86,7 @@ def check_kernel_scales(owner: str, scale: str | None, graph_scale: str | None) 
 
 
 def check_graphs(
-    owner: str, graphs: Any, names: Sequence[str], n: int, sigma2: str = "own"
+    owner: str, graphs: Any, names: Sequence[str], n: int, second_width: str = "own"
 ) -> list[sp.csr_array]:
     """Check one n x n graph per view: symmetric, finite, non-negative; the diagonal is dropped.
 
@@ -100,10 +100,10 @@ def check_graphs(
     ...
     ValueError: GRMSC: the graph of view 0 is not symmetric: A[i, j] and A[j, i] must be equal.
     """
-    if sigma2 == "first":
+    if second_width == "first":
         raise ValueError(
-            f'{owner}: sigma2="first" takes the width from graphs built here, but graphs are '
-            'given: use sigma2="own".'
+            f'{owner}: second_width="first" takes the width from graphs built here, but graphs are '
+            'given: use second_width="own".'
         )
     if isinstance(graphs, Mapping):
         known = {repr(name): graph for name, graph in graphs.items()}

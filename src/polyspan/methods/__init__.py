@@ -1,5 +1,9 @@
 """One file per paper; METHODS is the only registry."""
 
+from typing import Any
+
+from polyspan.base import MultiViewClusterer
+from polyspan.inputs.names import unknown_name
 from polyspan.methods.amgl import AMGL
 from polyspan.methods.anchor_grmsc.estimator import AnchorGRMSC
 from polyspan.methods.baselines import ConcatKMeans, ConcatSpectral
@@ -22,8 +26,31 @@ from polyspan.methods.rmsc import RMSC
 from polyspan.methods.ssc import SSC
 from polyspan.methods.tsvdmsc import TSVDMSC
 
-METHODS = {
-    cls.__name__.lower(): cls
+
+class Methods(dict[str, type[MultiViewClusterer]]):
+    """The classes by their names in lower case; a name is found in any case.
+
+    Examples
+    --------
+    >>> METHODS["GRMSC"] is METHODS["grmsc"], "CoRegSpectral" in METHODS, list(METHODS)[0]
+    (True, True, 'grmsc')
+    """
+
+    def __missing__(self, name: Any) -> type[MultiViewClusterer]:
+        if name not in self:
+            raise KeyError(unknown_name("method", name, self))
+        return self[name.lower()]
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name.lower() if isinstance(name, str) else name)
+
+    def get(self, name: Any, default: Any = None) -> Any:
+        """Return the class of this name, or ``default``."""
+        return super().get(name.lower() if isinstance(name, str) else name, default)
+
+
+METHODS = Methods(
+    (cls.__name__.lower(), cls)
     for cls in (
         GRMSC,
         AnchorGRMSC,
@@ -48,4 +75,4 @@ METHODS = {
         ConcatKMeans,
         ConcatSpectral,
     )
-}
+)

@@ -52,6 +52,8 @@ class BestSingleView(MultiViewClusterer):
         What every view scored: agreement, or normalised mutual information with the labels.
     estimators_ : list
         The fitted method of every view; ``best_estimator_`` is the chosen one.
+    n_iter_ : int
+        Number of iterations of the chosen one.
 
     Examples
     --------

@@ -3,18 +3,18 @@
 With L_v = D^-1/2 K_v D^-1/2 of the Gaussian kernel K_v of view v (width the median distance) and
 U_v orthonormal (n x c)::
 
-    max sum_v tr(U_v^T L_v U_v) + lam sum_{v<w} tr(U_v U_v^T U_w U_w^T)                  pairwise
-    max sum_v tr(U_v^T L_v U_v) + lam sum_v     tr(U_v U_v^T U* U*^T)                    centroid
+    max sum_v tr(U_v^T L_v U_v) + lam_agreement sum_{v<w} tr(U_v U_v^T U_w U_w^T)        pairwise
+    max sum_v tr(U_v^T L_v U_v) + lam_agreement sum_v     tr(U_v U_v^T U* U*^T)          centroid
 
-It starts at lam = 0; an iteration takes one U after the other, each the best for the others::
+It starts without agreement; an iteration takes one U after the other, each best for the others::
 
-    U_v = the c top eigenvectors of L_v + lam sum_{w != v} U_w U_w^T                     pairwise
-    U_v = the c top eigenvectors of L_v + lam U* U*^T                                    centroid
+    U_v = the c top eigenvectors of L_v + lam_agreement sum_{w != v} U_w U_w^T           pairwise
+    U_v = the c top eigenvectors of L_v + lam_agreement U* U*^T                          centroid
     U*  = the c top eigenvectors of sum_v U_v U_v^T
 
 The objective never falls. k-means on rows of unit length: those of U*, or of the U_v, each scaled
 to unit length, side by side. (The paper leaves the choice among the pairwise U_v open: that of the
-best view, when it is known, or side by side. It allows one lam per view; here all are equal.)
+best view, when it is known, or side by side. It allows one weight per view; here all are equal.)
 
 Reference: A. Kumar, P. Rai, H. Daume III, "Co-regularized multi-view spectral clustering", NIPS
 2011.
@@ -43,8 +43,8 @@ class CoRegSpectral(Iterative, EmbeddingClusterer):
         Number of clusters.
     variant : {"pairwise", "centroid"}, default="pairwise"
         Draw the embeddings of the views to each other, or to a common one.
-    lam : float, default=0.01
-        Weight of the agreement; the paper's figures have 0.01 to 0.05.
+    lam_agreement : float, default=0.01
+        Weight of the agreement, lam in the paper; its figures have 0.01 to 0.05.
     scale : {"unit", "standard+unit", None}, default="unit"
         As in `GRMSC`.
     max_iter : int, default=200
@@ -74,20 +74,21 @@ class CoRegSpectral(Iterative, EmbeddingClusterer):
 
     about = About(
         paper="Kumar et al., NIPS 2011",
-        objective="max sum_v tr(U_v^T L_v U_v) + lam sum_{v<w} tr(U_v U_v^T U_w U_w^T)",
-        needs="lam, variant",
+        objective="max sum_v tr(U_v^T L_v U_v) + lam_agreement sum_{v<w} tr(U_v U_v^T U_w U_w^T)",
+        needs="lam_agreement, variant",
         cost="O(m n^3) per iteration, about 5 iterations",
     )
 
     variant: str = param(one_of("pairwise", "centroid"), default="pairwise")
-    lam: float = param(positive, default=0.01)
+    lam_agreement: float = param(positive, default=0.01)
     max_iter: int = 200
 
     def solve(self, views: Views, Xs: list[Array]) -> Solution:
         """Return U*, or the U_v side by side."""
         run = self._run()
         Ls = [normalized(median_kernel(X)) for X in Xs]
-        Us = solve_coregspectral(Ls, self.n_clusters, lam=self.lam, variant=self.variant, run=run)
+        own = self._given("lam_agreement", "variant")
+        Us = solve_coregspectral(Ls, self.n_clusters, **own, run=run)
         if self.variant == "centroid":
             return run.solution(Us[-1])
         return run.solution(array_namespace(*Us).concat([unit_rows(U) for U in Us], axis=1))
@@ -98,7 +99,7 @@ class CoRegSpectral(Iterative, EmbeddingClusterer):
 
 
 def solve_coregspectral(
-    Ls: Sequence[Array], c: int, *, lam: float, variant: str = "pairwise", run: Run | None = None
+    Ls: Sequence[Array], c: int, *, lam_agreement: float, variant: str, run: Run | None = None
 ) -> list[Array]:
     """Embeddings U_v of normalised kernels Ls, and U* after them with ``variant="centroid"``.
 
@@ -106,7 +107,7 @@ def solve_coregspectral(
     --------
     >>> import numpy as np
     >>> L = np.kron(np.eye(2), np.ones((3, 3))) / 3
-    >>> Us = solve_coregspectral([L, L], 2, lam=0.1, variant="centroid")
+    >>> Us = solve_coregspectral([L, L], 2, lam_agreement=0.1, variant="centroid")
     >>> all(np.allclose(U @ U.T, L) for U in Us)
     True
     """
@@ -115,14 +116,14 @@ def solve_coregspectral(
     Us = [_top(L, c) for L in Ls]
     if variant == "centroid":
         Us.append(_top(sum(U @ U.T for U in Us), c))
-    before = _objective(Ls, Us, lam)
+    before = _objective(Ls, Us, lam_agreement)
     for _ in run:
         for v, L in enumerate(Ls):
             others = Us[m:] if variant == "centroid" else Us[:v] + Us[v + 1 :]
-            Us[v] = _top(sum((lam * (U @ U.T) for U in others), start=L), c)
+            Us[v] = _top(sum((lam_agreement * (U @ U.T) for U in others), start=L), c)
         if variant == "centroid":
             Us[m] = _top(sum(U @ U.T for U in Us[:m]), c)
-        now = _objective(Ls, Us, lam)
+        now = _objective(Ls, Us, lam_agreement)
         run.check(rise=now / before - 1)
         before = now
     return Us
@@ -133,7 +134,7 @@ def _top(A: Array, c: int) -> Array:
     return lowest_eigenpairs(-A, c)[1]
 
 
-def _objective(Ls: Sequence[Array], Us: Sequence[Array], lam: float) -> float:
+def _objective(Ls: Sequence[Array], Us: Sequence[Array], weight: float) -> float:
     """What is maximised: the embeddings beyond those of Ls agree with all of these."""
     xp = array_namespace(*Ls)
     m = len(Ls)
@@ -143,4 +144,4 @@ def _objective(Ls: Sequence[Array], Us: Sequence[Array], lam: float) -> float:
         if len(Us) > m
         else [(U, V) for v, V in enumerate(Us) for U in Us[:v]]
     )
-    return own + lam * sum(float(xp.sum((U.T @ V) ** 2)) for U, V in pairs)
+    return own + weight * sum(float(xp.sum((U.T @ V) ** 2)) for U, V in pairs)

@@ -3,7 +3,8 @@
 Every view gives a graph S_v of its k nearest neighbours, all views together one graph U, and each
 improves the other until U has exactly c connected components, the clusters::
 
-    min sum_v (sum_ij d_v,ij s_v,ij + alpha |S_v|_F^2 + w_v |U - S_v|_F^2) + 2 lam tr(F^T L_U F)
+    min sum_v (sum_ij d_v,ij s_v,ij + alpha |S_v|_F^2 + w_v |U - S_v|_F^2)
+        + 2 lam_components tr(F^T L_U F)
     s.t. rows of S_v and U on the simplex, F^T F = I,   w_v = 1 / (2 |U - S_v|_F)
 
 with d squared distances, alpha such that rows of S_v have k entries, L_U the Laplacian of
@@ -12,8 +13,8 @@ one iteration is::
 
     S_v : s_ij = max(0, (e_i,k+1 - e_ij) / (k e_i,k+1 - sum_{h<=k} e_ih))
     w_v = 1 / (2 |U - S_v|_F)
-    U   : row i = mean_v (s_v,ij - lam / (2 m w_v) |f_i - f_j|^2) on the simplex
-    F   : the c lowest eigenvectors of L_U; lam by the rank rule, `proximity.rank_step`
+    U   : row i = mean_v (s_v,ij - lam_components / (2 m w_v) |f_i - f_j|^2) on the simplex
+    F   : the c lowest eigenvectors of L_U; lam_components by the rank rule, `proximity.rank_step`
 
 As in the program behind the published figures the neighbours are those by d, once and for all, U
 lives where some S_v does, and the quotient of the S_v step may have two negative parts (on
@@ -53,8 +54,8 @@ class GMC(Iterative, GraphClusterer):
         Number of clusters.
     n_neighbors : int or None, default=None
         Neighbours k in the graphs of the views; None is min(15, n - 1).
-    lam : float, default=1.0
-        Start of the weight of the rank term, which the rank rule doubles and halves.
+    lam_components : float, default=1.0
+        First weight of the rank term (lam in the paper); the rank rule doubles and halves it.
     scale : {"zscore", "unit", "standard+unit", None}, default="zscore"
         ``"zscore"``, the paper's, gives every sample mean 0 and variance 1 over its own features;
         this makes a sparse view dense. Views of one or two features stay as they are, because
@@ -92,13 +93,14 @@ class GMC(Iterative, GraphClusterer):
     components = True
     about = About(
         paper="Wang et al., TKDE 2020, doi:10.1109/TKDE.2019.2903810",
-        objective="min sum_v <D_v, S_v> + alpha |S_v|^2 + w_v |U - S_v|^2 + 2 lam tr(F^T L_U F)",
-        needs="n_neighbors; lam tunes itself; z-scored samples",
+        objective="min sum_v <D_v, S_v> + alpha |S_v|^2 + w_v |U - S_v|^2 "
+        "+ 2 lam_components tr(F^T L_U F)",
+        needs="n_neighbors; lam_components tunes itself; z-scored samples",
         cost="O(n^3 + m n^2) per iteration, up to 20 iterations",
     )
 
     n_neighbors: int | None = param(neighbors(15), default=None)
-    lam: float = param(positive, default=1.0)
+    lam_components: float = param(positive, default=1.0)
     scale: str | None = param(one_of("zscore", *SCALES), default="zscore")
     max_iter: int = 20
     tol: float = 1e-10
@@ -112,7 +114,7 @@ class GMC(Iterative, GraphClusterer):
     def solve(self, views: Views, Xs: list[Array]) -> Solution:
         """Return the learned graph, and the weights of the views beside it."""
         k, run = self._neighbors(views.n_samples), self._run()
-        U, w = solve_gmc(Xs, self.n_clusters, k=k, lam=self.lam, run=run)
+        U, w = solve_gmc(Xs, self.n_clusters, k=k, lam_components=self.lam_components, run=run)
         return run.solution((U + U.T) / 2, weights_=w)
 
     def footprint(self, views: Views) -> tuple[float, float]:
@@ -136,7 +138,7 @@ def _zscore(view: Any, name: str) -> Any:
 
 
 def solve_gmc(
-    Xs: Sequence[Array], c: int, *, k: int = 15, lam: float = 1.0, run: Run | None = None
+    Xs: Sequence[Array], c: int, *, k: int = 15, lam_components: float = 1.0, run: Run | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Graph U with c components, and the weights w, of views Xs (scaled, samples in rows).
 
@@ -160,10 +162,11 @@ def solve_gmc(
             S[v] = 0
             np.put_along_axis(S[v], order[:, :k], _shares(order, d, w[v], U), axis=1)
         w = 1 / (2 * np.maximum(np.linalg.norm(U - S, axis=(1, 2)), np.finfo(np.float64).eps))
-        P = np.mean(S, axis=0) - lam * np.mean(1 / (2 * m * w)) * proximity.squared_distances(F)
+        pull = lam_components * np.mean(1 / (2 * m * w))
+        P = np.mean(S, axis=0) - pull * proximity.squared_distances(F)
         U = prox.simplex(np.where(np.any(S > 0, axis=0), P, -np.inf))
         F, factor, low = proximity.rank_step(U, F, run.tol)
-        lam *= factor
+        lam_components *= factor
         run.check(eigenvalues=low, excess=float(factor < 1))
     return U, w
 

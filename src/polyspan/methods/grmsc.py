@@ -31,9 +31,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from array_api_compat import array_namespace, device, is_array_api_obj
-from sklearn.utils import Tags, check_random_state
 
-from polyspan.base import About, OnDevice, Penalised, RepresentationClusterer
+from polyspan.base import About, OnDevice, Penalised, RepresentationClusterer, ViewTags
 from polyspan.graphs.incomplete import incomplete_laplacian
 from polyspan.graphs.proximity import GraphParams, graph_laplacian
 from polyspan.inputs.params import (
@@ -82,9 +81,9 @@ class GRMSC(Penalised, OnDevice, RepresentationClusterer):
         which is often better on images and measurements.
     n_kept : int, default=10
         Entries kept per column by ``affinity="sparse"``.
-    sigma2 : {"own", "first"}, default="own"
+    second_width : {"own", "first"}, default="own"
         Width of the second-order Gaussian: the median distance between columns of the
-        first-order graph, or the first order's own width (the paper uses one letter for both).
+        first-order graph, or the first order's own width (sigma in the paper is both).
     scale : {"unit", "standard+unit", None}, default="unit"
         Scaling of samples to unit length, after standardising features if asked.
     graph_scale : {"same", "unit", "standard+unit", None}, default="same"
@@ -105,9 +104,6 @@ class GRMSC(Penalised, OnDevice, RepresentationClusterer):
         Maximum number of iterations.
     tol : float, default=1e-6
         Stop when all entries of ``X_k - X_k Z - E_k`` and ``Z - Q`` are smaller.
-    init : {"zeros", "random"}, default="zeros"
-        Start of Z. The paper starts at random; as long as ``lam1 / mu0`` is large the first
-        iteration forgets the start, so nothing depends on it.
     n_init : int, default=20
         Restarts of k-means on the spectral embedding.
     views : list of slices or of column lists, default=None
@@ -117,7 +113,7 @@ class GRMSC(Penalised, OnDevice, RepresentationClusterer):
         back as NumPy arrays. None computes where the views are, with the library they are of;
         only the labels are always NumPy.
     random_state : int, RandomState or None, default=None
-        Seeds k-means and ``init="random"``.
+        Seeds k-means.
     verbose : int, default=0
         Print every ``verbose``-th iteration.
 
@@ -135,8 +131,6 @@ class GRMSC(Penalised, OnDevice, RepresentationClusterer):
         Per iteration: ``data``, the largest entry of ``X_k - X_k Z - E_k``, and ``split``, that of
         ``Z - Q``. Both hold the length of the longest column, an upper bound, while that is far
         from ``tol``.
-    dictionary_ : list of arrays
-        The scaled views, for `predict`.
 
     Notes
     -----
@@ -160,7 +154,7 @@ class GRMSC(Penalised, OnDevice, RepresentationClusterer):
         cost="O(n^3) per iteration, about 30 iterations",
     )
     solve_counts = False
-    takes_missing_views = True
+    view_tags = {"missing_views": True}
 
     n_neighbors: int | None = param(neighbors(30), default=None)
     lam1: float = param(positive, default=100.0)
@@ -168,12 +162,11 @@ class GRMSC(Penalised, OnDevice, RepresentationClusterer):
     alpha: float = param(real(0), default=1e-3)
     orientation: str = param(one_of("samples", "published"), default="samples")
     regularizer: str = param(one_of("both", "first_order", "none"), default="both")
-    sigma2: str = param(one_of("own", "first"), default="own")
+    second_width: str = param(one_of("own", "first"), default="own")
     graph_scale: str | None = param(one_of("same", *SCALES), default="same")
     view_weights: Sequence[float] | None = param(weights_per_view, default=None)
     precomputed: str | None = param(one_of(None, "kernel"), default=None)
     graphs: Any = param(matrices, default=None)
-    init: str = param(one_of("zeros", "random"), default="zeros")
 
     def solve(self, views: Views, Xs: list[Array]) -> Solution:
         """Return Z of Algorithm 1; the factors that do not know lam1 and lam2 may be shared."""
@@ -184,7 +177,7 @@ class GRMSC(Penalised, OnDevice, RepresentationClusterer):
         arrays, what = Xs, FactorParams(len(Xs))
         if lam2 > 0:
             k = self._neighbors(n)
-            graph = GraphParams(k, self.alpha, self.sigma2, self.regularizer, tuple(weights))
+            graph = GraphParams(k, self.alpha, self.second_width, self.regularizer, tuple(weights))
             what = FactorParams(len(Xs), self.orientation, graph)
             if self.graph_scale != "same":
                 arrays = [*Xs, *scale_views(views, self.graph_scale, device=self.device)]
@@ -193,34 +186,32 @@ class GRMSC(Penalised, OnDevice, RepresentationClusterer):
             factors = shared(factor_problem, what, arrays, size)
         else:
             factors = factor_problem(what, arrays, self._given_graphs(n))
-        random = check_random_state(self.random_state) if self.init == "random" else None
-        Z = None if random is None else random.uniform(size=(n, n))
         lam1: list[Any] = [float(self.lam1 * w) for w in weights]
         for k, gone in enumerate(map(missing_rows, Xs)):
             if gone is not None:  # their errors are free there: nothing is asked of Z
                 lam1[k] = lam1[k] * astype(~gone, Xs[k].dtype)
         run, steps = self._run(), {"lam1": lam1, "lam2": lam2, **self._penalty()}
-        return run.solution(solve_grmsc(Xs, **steps, run=run, Z=Z, factors=factors))
+        return run.solution(solve_grmsc(Xs, **steps, run=run, factors=factors))
 
     def _prepare(self, views: Views) -> Views:
         if self.view_weights is not None:
             views = weighted_views("GRMSC", views, self.view_weights)
         if self.graphs is not None:
             self._given_graphs(views.n_samples)
-        self.kernel_maps_: list[np.ndarray] | None = None
+        self._kernel_maps: list[np.ndarray] | None = None
         if self.precomputed == "kernel":
             check_kernel_scales("GRMSC", self.scale, self.graph_scale)
             both = [kernel_features(K, name, "GRMSC") for K, name in zip(*views, strict=True)]
-            self.kernel_maps_ = [T for _, T in both]
+            self._kernel_maps = [T for _, T in both]
             views = Views([X for X, _ in both], views.names)
         return views
 
     def _prepare_new(self, views: Views) -> Views:
         views = weighted_views("GRMSC", views, self.view_weights, new=True)
-        if self.kernel_maps_ is None:
+        if self._kernel_maps is None:
             return views
         return Views(
-            [K @ T for K, T in zip(views.arrays, self.kernel_maps_, strict=True)], views.names
+            [K @ T for K, T in zip(views.arrays, self._kernel_maps, strict=True)], views.names
         )
 
     def _weights(self) -> list[float] | None:
@@ -228,15 +219,15 @@ class GRMSC(Penalised, OnDevice, RepresentationClusterer):
 
     def _given_graphs(self, n: int) -> list[Any]:
         """Checked first-order graphs of the views that have a weight."""
-        found = check_graphs("GRMSC", self.graphs, self.view_names_, n, self.sigma2)
+        found = check_graphs("GRMSC", self.graphs, self.view_names_, n, self.second_width)
         if self.view_weights is None:
             return found
         return [graph for graph, w in zip(found, self.view_weights, strict=True) if w > 0]
 
     def _shareable(self) -> bool:
-        return self.init != "random" and self.graphs is None
+        return self.graphs is None
 
-    def __sklearn_tags__(self) -> Tags:
+    def __sklearn_tags__(self) -> ViewTags:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.precomputed == "kernel"
         return tags
@@ -311,7 +302,9 @@ def solve_grmsc(
     """Algorithm 1: the representation Z of views Xs (samples in rows) with graph L.
 
     ``factors`` of `factor_grmsc` may stand for L and the orientation. ``lam1`` may differ by view,
-    a list; and in a view by sample, an (n,) array: 0 frees its errors.
+    a list; and in a view by sample, an (n,) array: 0 frees its errors. ``Z`` is the start, zero
+    when None. The paper starts at random; as long as ``lam1 / mu0`` is large the first iteration
+    forgets the start.
 
     Examples
     --------

@@ -3,13 +3,13 @@
 All views are stacked into M (d x n, samples in columns) and seen as images of one latent H
 (K x n), which represents itself. Objective::
 
-    min |[E_h; E_r]|_{2,1} + lam |Z|_*   s.t.  M = P H + E_h,  H = H Z + E_r,  P^T P = I
+    min |[E_h; E_r]|_{2,1} + lam_rank |Z|_*   s.t.  M = P H + E_h,  H = H Z + E_r,  P^T P = I
 
 The augmented Lagrangian splits off J = Z, starts at a random H and repeats::
 
     P = U V^T  with  U S V^T = (M - E_h + Y1/mu) H^T
     H : H + H (I - Z)(I - Z)^T = P^T (M - E_h + Y1/mu) + (E_r - Y2/mu)(I - Z)^T
-    J = Z - Y3/mu, singular values lowered by lam/mu
+    J = Z - Y3/mu, singular values lowered by lam_rank/mu
     Z = (H^T H + I)^-1 (J + H^T (H - E_r) + (Y3 + H^T Y2)/mu)
     [E_h; E_r] = columns of [M - P H + Y1/mu; H - H Z + Y2/mu], shortened by 1/mu
     Y1 += mu (M - P H - E_h);  Y2 += mu (H - H Z - E_r);  Y3 += mu (J - Z)
@@ -20,9 +20,9 @@ The Sylvester equation for H has P^T P = I in front of H, so a symmetric linear 
 The authors' program gives this equation's right-hand side to a solver of A X + X B + C = 0, which
 returns -H; the published figures are that program's, ``as_released=True`` here, which also adds
 1e-6 I to mu (I - Z)(I - Z)^T and 1e-8 I to the matrix whose singular values are lowered, as the
-program does. With lam = 1 its Z was seen to tend to zero (1e-8 on 3-Sources): what is clustered
-then is the rest left of it when the loop stops, so the figures depend on the stopping rule. That
-and all constants are the program's; its infinity norm is the largest sum over a row.
+program does. With lam_rank = 1 its Z was seen to tend to zero (1e-8 on 3-Sources): what is
+clustered then is the rest left of it when the loop stops, so the figures depend on the stopping
+rule. That and all constants are the program's; its infinity norm is the largest sum over a row.
 
 Reference: C. Zhang, Q. Hu, H. Fu, P. Zhu, X. Cao, "Latent multi-view subspace clustering", CVPR
 2017.
@@ -50,8 +50,8 @@ class LMSC(Penalised, RepresentationClusterer):
     ----------
     n_clusters : int, default=8
         Number of clusters.
-    lam : float, default=1.0
-        Weight of the nuclear norm against the errors.
+    lam_rank : float, default=1.0
+        Weight of the nuclear norm against the errors, lam in the paper.
     latent_dim : int, default=100
         Dimension K of the latent representation; at most the rows that the stacked views have
         after their exact reduction, min(n, d).
@@ -92,13 +92,14 @@ class LMSC(Penalised, RepresentationClusterer):
 
     about = About(
         paper="Zhang et al., CVPR 2017",
-        objective="min |[E_h; E_r]|_{2,1} + lam |Z|_*, M = P H + E_h, H = H Z + E_r, P^T P = I",
-        needs="lam, latent_dim; a random start; as_released for published figures",
+        objective="min |[E_h; E_r]|_{2,1} + lam_rank |Z|_*, "
+        "M = P H + E_h, H = H Z + E_r, P^T P = I",
+        needs="lam_rank, latent_dim; a random start; as_released for published figures",
         cost="O(n^3) per iteration, about 90 iterations",
     )
     solve_counts = False
 
-    lam: float = param(positive, default=1.0)
+    lam_rank: float = param(positive, default=1.0)
     latent_dim: int = param(integer(1), default=100)
     as_released: bool = param(flag, default=False)
     rho: float = 1.2
@@ -114,7 +115,7 @@ class LMSC(Penalised, RepresentationClusterer):
         random = deepcopy(check_random_state(self.random_state))
         H = random.uniform(size=(K, views.n_samples))
         run = self._run()
-        own = self._given("lam", "as_released")
+        own = self._given("lam_rank", "as_released")
         Z, H = solve_lmsc(X, H, **own, **self._penalty(), run=run)
         return run.solution(Z, latent_=H.T)
 
@@ -126,7 +127,7 @@ def solve_lmsc(
     X: Array,
     H: Array,
     *,
-    lam: float,
+    lam_rank: float,
     as_released: bool = False,
     rho: float = 1.2,
     mu0: float = 1e-4,
@@ -139,7 +140,7 @@ def solve_lmsc(
     --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
-    >>> Z, H = solve_lmsc(rng.normal(size=(9, 6)), rng.uniform(size=(4, 9)), lam=0.1)
+    >>> Z, H = solve_lmsc(rng.normal(size=(9, 6)), rng.uniform(size=(4, 9)), lam_rank=0.1)
     >>> Z.shape, H.shape
     ((9, 9), (4, 9))
     """
@@ -162,7 +163,7 @@ def solve_lmsc(
         B = I - Z
         H = xp.linalg.solve((1 + ridge / mu) * I + B @ B.T, A.T @ P + B @ (Er - Y2 / mu).T).T
         H = -H if as_released else H
-        J = lower_singular(Z - Y3 / mu + shift * I, lam / mu)
+        J = lower_singular(Z - Y3 / mu + shift * I, lam_rank / mu)
         # (H^T H + I)^-1 (C + H^T F) = C + H^T (H H^T + I)^-1 (F - H C): smaller, and H^T H, which
         # may be large, never stands beside I.
         C, F = J + Y3 / mu, H - Er + Y2 / mu

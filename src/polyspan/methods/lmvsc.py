@@ -3,14 +3,14 @@
 Each view has m anchors, the columns of A_v (d_v x m): centres of k-means. With samples in the
 columns of X_v (d_v x n) every sample is a mixture of them::
 
-    min_Z |X_v - A_v Z|_F^2 + alpha |Z|_F^2   s.t.  Z >= 0, columns of Z sum to 1
+    min_Z |X_v - A_v Z|_F^2 + lam_ridge |Z|_F^2   s.t.  Z >= 0, columns of Z sum to 1
 
 The m x n solutions stand above each other, Zbar = [Z_1; ...; Z_V] / sqrt(V). They link samples to
 anchors; with Sigma the row sums of Zbar, S = Zbar^T Sigma^-1 Zbar is the graph of the samples, its
 rows sum to a constant, and its eigenvectors are the right singular vectors of Sigma^-1/2 Zbar: an
 m V x m V eigenproblem gives them. k-means on the leading ones gives the labels. S is never made.
 
-The n quadratic programmes share their matrix H = A^T A + alpha I. An accelerated projected
+The n quadratic programmes share their matrix H = A^T A + lam_ridge I. An accelerated projected
 gradient method (FISTA with adaptive restart) solves a block of them together. With L and mu the
 largest and smallest eigenvalue of H its step T is a contraction by 1 - mu / L, so that
 |T(y) - z*| <= (L / mu - 1) |y - T(y)|: every column is iterated until this bound on its distance
@@ -51,8 +51,8 @@ class LMVSC(EmbeddingClusterer):
     n_anchors : int or None, default=None
         Anchors per view; None is the larger of 50 and n_clusters, at most n. The paper chooses
         the best of n_clusters, 50 and 100.
-    alpha : float, default=0.01
-        Weight of ``|Z|_F^2``; larger spreads a sample over more anchors.
+    lam_ridge : float, default=0.01
+        Weight of ``|Z|_F^2``, alpha in the paper; larger spreads a sample over more anchors.
     normalize : bool, default=True
         Divide the links of every anchor by the root of their sum, so that large and small anchors
         count the same. The authors' program does not: False.
@@ -96,13 +96,13 @@ class LMVSC(EmbeddingClusterer):
 
     about = About(
         paper="Kang et al., AAAI 2020, arXiv:1911.09290",
-        objective="min sum_v |X_v - A_v Z_v|_F^2 + alpha |Z_v|_F^2, columns of Z_v on the simplex",
-        needs="alpha, n_anchors",
+        objective="min sum_v |X_v - A_v Z_v|_F^2 + lam_ridge |Z_v|_F^2, Z_v >= 0, 1^T Z_v = 1^T",
+        needs="lam_ridge, n_anchors",
         cost="O(n m (d + m)) per view; no n x n matrix",
     )
 
     n_anchors: int | None = param(integer(1, none="max(50, n_clusters), at most n"), default=None)
-    alpha: float = param(positive, default=0.01)
+    lam_ridge: float = param(positive, default=0.01)
     normalize: bool = param(flag, default=True)
     max_iter: int = param(integer(1), default=5000)
     tol: float = param(real(0), default=1e-4)
@@ -123,7 +123,7 @@ class LMVSC(EmbeddingClusterer):
         for v, X in enumerate(Xs):
             anchors.append(_anchors(X, m, seed))
             Z[:, v * m : (v + 1) * m], iterations, distance = solve_lmvsc(
-                X, anchors[-1], alpha=self.alpha, max_iter=self.max_iter, tol=self.tol
+                X, anchors[-1], lam_ridge=self.lam_ridge, max_iter=self.max_iter, tol=self.tol
             )
             most, worst = max(most, iterations), max(worst, distance)
         Z /= len(Xs) ** 0.5
@@ -170,7 +170,7 @@ def _anchors(X: Any, m: int, seed: int) -> np.ndarray:
 
 
 def solve_lmvsc(
-    X: Any, A: np.ndarray, *, alpha: float, max_iter: int = 5000, tol: float = 1e-4
+    X: Any, A: np.ndarray, *, lam_ridge: float, max_iter: int = 5000, tol: float = 1e-4
 ) -> tuple[np.ndarray, int, float]:
     """Z^T of one view, the iterations it took, and how far the worst column is beyond tol, or 0.
 
@@ -179,7 +179,7 @@ def solve_lmvsc(
     Examples
     --------
     >>> X, A = np.array([[0.0, 1.0, 0.0], [0.5, 0.5, 0.0]]), np.eye(3)
-    >>> Z, iterations, distance = solve_lmvsc(X, A, alpha=1.0)
+    >>> Z, iterations, distance = solve_lmvsc(X, A, lam_ridge=1.0)
     >>> Z.round(4)
     array([[0.1667, 0.6667, 0.1667],
            [0.4167, 0.4167, 0.1667]])
@@ -188,9 +188,9 @@ def solve_lmvsc(
     mean = np.mean(A, axis=0, dtype=np.float64)
     A = A - mean
     G = A @ A.T
-    w = alpha + np.clip(np.linalg.eigvalsh(G), 0, None)
+    w = lam_ridge + np.clip(np.linalg.eigvalsh(G), 0, None)
     L, mu = w[-1], w[min(1, m - 1)]  # w[0] belongs to the vector of ones, no direction of Z
-    M, f = np.eye(m) - (G + alpha * np.eye(m)) / L, A @ mean / L
+    M, f = np.eye(m) - (G + lam_ridge * np.eye(m)) / L, A @ mean / L
     found, most, worst = np.empty((n, m), dtype=X.dtype), 0, 0.0
     for start in range(0, n, BLOCK):
         rows, iterations = np.arange(start, min(start + BLOCK, n)), 0

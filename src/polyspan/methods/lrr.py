@@ -66,7 +66,7 @@ class LRR(Penalised, OnDevice, RepresentationClusterer):
         needs="lam; one view",
         cost="O(n^3) per iteration, about 170 iterations",
     )
-    single_view = True
+    view_tags = {"single_view": True}
     solve_counts = False
 
     lam: float = param(positive, default=0.5)

@@ -4,23 +4,23 @@ The representations Z_v of all m views are one n x n x m tensor Z, which is to b
 however it is unfolded: [Z_1, ..., Z_m], [Z_1^T, ..., Z_m^T], and one long row per view. Objective,
 with samples in the columns of X_v (d_v x n)::
 
-    min sum_u gamma |Z_(u)|_* + lam |[E_1; ...; E_m]|_{2,1}   s.t.  X_v = X_v Z_v + E_v
+    min sum_u lam_rank |Z_(u)|_* + lam |[E_1; ...; E_m]|_{2,1}   s.t.  X_v = X_v Z_v + E_v
 
 over the unfoldings u = 1, 2, 3. The augmented Lagrangian splits off one G_u = Z for each and
 repeats::
 
     Z_v = (3 I + X_v^T X_v)^-1 (X_v^T (X_v - E_v + Y_v/mu) + sum_u (G_u,v - W_u,v/mu))
     E   = columns of the stacked X_v - X_v Z_v + Y_v/mu, shortened by lam/mu
-    G_u = Z + W_u/mu, unfolded, singular values lowered by gamma/mu
+    G_u = Z + W_u/mu, unfolded, singular values lowered by lam_rank/mu
     Y_v += mu (X_v - X_v Z_v - E_v);  W_u += mu (Z - G_u);  mu = min(rho mu, mu_max)
 
-with one mu for all constraints and one gamma for all unfoldings. The authors' program is another
+with one mu for all constraints and one lam_rank for all unfoldings. The authors' program is another
 algorithm, ``as_released=True``, and better on the texts of 3-Sources (NMI .70, not .61): its Z step
 has only the G of the third and the W of the first unfolding::
 
     Z_v = (I + X_v^T X_v)^-1 (X_v^T (X_v - E_v + Y_v/mu) + G_3,v - W_1,v/mu)
 
-it updates E after every view, and its one parameter is both lam and gamma, so that it hardly
+it updates E after every view, and its one parameter is both lam and lam_rank, so that it hardly
 matters. It does not minimise the objective.
 
 Reference: C. Zhang, H. Fu, S. Liu, G. Liu, X. Cao, "Low-rank tensor constrained multiview subspace
@@ -49,10 +49,10 @@ class LTMSC(Penalised, OnDevice, RepresentationClusterer):
         Number of clusters.
     lam : float, default=1.0
         Weight of the errors.
-    gamma : float, default=1.0
-        Weight of the nuclear norm of every unfolding; only ``lam / gamma`` matters much.
+    lam_rank : float, default=1.0
+        Weight of every nuclear norm, gamma in the paper; only ``lam / lam_rank`` matters much.
     as_released : bool, default=False
-        Take the steps of the authors' program, which mixes the unfoldings; with ``gamma=lam``.
+        Take the steps of the authors' program, which mixes the unfoldings; with ``lam_rank=lam``.
     rho, mu0, mu_max : float, default=2.0, 1e-4 and 1e10
         Growth, start and limit of the penalty mu.
     tol : float, default=1e-7
@@ -80,14 +80,14 @@ class LTMSC(Penalised, OnDevice, RepresentationClusterer):
 
     about = About(
         paper="Zhang et al., ICCV 2015",
-        objective="min gamma sum_u |Z_(u)|_* + lam |[E_1; ...; E_m]|_{2,1}, E_v = X_v - X_v Z_v",
-        needs="lam / gamma; as_released for the authors' figures",
+        objective="min lam_rank sum_u |Z_(u)|_* + lam |[E_1; ...; E_m]|_{2,1}, E_v = X_v - X_v Z_v",
+        needs="lam / lam_rank; as_released for the authors' figures",
         cost="O(m n^3) per iteration, about 35 iterations",
     )
     solve_counts = False
 
     lam: float = param(positive, default=1.0)
-    gamma: float = param(positive, default=1.0)
+    lam_rank: float = param(positive, default=1.0)
     as_released: bool = param(flag, default=False)
     rho: float = 2.0
     mu_max: float = 1e10
@@ -97,7 +97,7 @@ class LTMSC(Penalised, OnDevice, RepresentationClusterer):
     def solve(self, views: Views, Xs: list[Array]) -> Solution:
         """Return the mean of the ``|Z_v|``."""
         run = self._run()
-        own = self._given("lam", "gamma", "as_released")
+        own = self._given("lam", "lam_rank", "as_released")
         Z = solve_ltmsc(Xs, **own, **self._penalty(), run=run)
         xp = array_namespace(Z)
         return run.solution(xp.mean(xp.abs(Z), axis=0))
@@ -133,7 +133,7 @@ def solve_ltmsc(
     Xs: Sequence[Array],
     *,
     lam: float,
-    gamma: float = 1.0,
+    lam_rank: float = 1.0,
     as_released: bool = False,
     rho: float = 2.0,
     mu0: float = 1e-4,
@@ -173,7 +173,7 @@ def solve_ltmsc(
             E = prox.columns(D + Y / mu, lam / mu)
             Y += mu * (D - E)
         Gs = [
-            fold(lower_singular(unfold(Z + W / mu, u), gamma / mu), u, m)
+            fold(lower_singular(unfold(Z + W / mu, u), lam_rank / mu), u, m)
             for u, (W, lower_singular) in enumerate(zip(Ws, thresholds, strict=True), start=1)
         ]
         Ws = [W + mu * (Z - G) for W, G in zip(Ws, Gs, strict=True)]

@@ -3,25 +3,26 @@
 Every view gives a graph W_v with c components; embeddings U_v of the views and one graph S agree
 with each other, and S, too, is made to have c components, the clusters::
 
-    max sum_v tr(U_v^T (W_v + beta S) U_v) - |S|_F^2 / 2 - gamma tr(H^T L_S H)
+    max sum_v tr(U_v^T (W_v + lam_agreement S) U_v) - |S|_F^2 / 2 - lam_components tr(H^T L_S H)
     s.t. U_v^T U_v = I, H^T H = I, rows of S on the simplex
 
-One iteration, with A = beta sum_v U_v U_v^T::
+One iteration, with A = lam_agreement sum_v U_v U_v^T::
 
-    U_v : the c highest eigenvectors of W_v + beta S
-    S   : row i = a_ij - gamma/2 |h_i - h_j|^2 on the simplex, then (S + S^T)/2     } until S has
-    H   : the c lowest eigenvectors of the Laplacian L_S; gamma by the rank rule    } c components
+    U_v : the c highest eigenvectors of W_v + lam_agreement S
+    S   : row i = a_ij - lam_components/2 |h_i - h_j|^2 on the simplex, then (S + S^T)/2
+    H   : the c lowest eigenvectors of the Laplacian L_S; lam_components by the rank rule
 
-The rank rule is `proximity.rank_step`. W_v solves ``min sum_j d_ij w_ij + alpha_i w_ij^2 +
-lam |f_i - f_j|^2 w_ij`` over the others j, with alpha_i such that lam = 0 gives the k probabilistic
-neighbours of `proximity.adaptive_neighbors`, by the same alternation.
+The last two are repeated until S has c components; the rank rule is `proximity.rank_step`. W_v
+solves ``min sum_j d_ij w_ij + a_i w_ij^2 + t |f_i - f_j|^2 w_ij`` over the others j, with a_i such
+that t = 0 gives the k probabilistic neighbours of `proximity.adaptive_neighbors`, by the same
+alternation.
 
 Reference: K. Zhan, F. Nie, J. Wang, Y. Yang, "Multiview consensus graph clustering", IEEE TIP
-28(3), 2019. Starts are decided here: S is the mean of the W_v, lam the mean of the alpha_i, gamma
-a parameter. The authors' program (``as_released=True``) departs, as its public source shows: once
-W_v has started, it forgets the distances d and keeps only |f_i - f_j|^2 over the k nearest, and S
-starts as A of the W_v alone. Its figures need that (3-Sources, beta .6 and 2: NMI .73 and .77
-against .63 and .64).
+28(3), 2019. Starts are decided here: S is the mean of the W_v, t the mean of the a_i,
+lam_components a parameter. The authors' program (``as_released=True``) departs, as its public
+source shows: once W_v has started, it forgets the distances d and keeps only |f_i - f_j|^2 over the
+k nearest, and S starts as A of the W_v alone. Its figures need that (3-Sources, lam_agreement .6
+and 2: NMI .73 and .77 against .63 and .64).
 """
 
 from collections.abc import Sequence
@@ -55,10 +56,10 @@ class MCGC(Iterative, GraphClusterer):
         Number of clusters.
     n_neighbors : int or None, default=None
         Neighbours k in the graphs of the views; None is min(15, n - 1).
-    beta : float, default=2.0
-        Weight of the agreement between the views and the consensus graph.
-    gamma : float, default=1.0
-        Start of the weight of the rank term, which the rank rule doubles and halves.
+    lam_agreement : float, default=2.0
+        Weight of the agreement between the views and the consensus graph, beta in the paper.
+    lam_components : float, default=1.0
+        First weight of the rank term (gamma in the paper); the rank rule doubles and halves it.
     as_released : bool, default=False
         Graphs of the views and start of S as in the authors' program, see above.
     scale : {"unit", "standard+unit", None}, default="unit"
@@ -94,14 +95,15 @@ class MCGC(Iterative, GraphClusterer):
     components = True
     about = About(
         paper="Zhan et al., TIP 2019, doi:10.1109/TIP.2018.2877335",
-        objective="max sum_v tr(U_v^T (W_v + beta S) U_v) - |S|_F^2 / 2 - gamma tr(H^T L_S H)",
-        needs="n_neighbors, beta; as_released for the authors' figures",
+        objective="max sum_v tr(U_v^T (W_v + lam_agreement S) U_v) - |S|_F^2 / 2 "
+        "- lam_components tr(H^T L_S H)",
+        needs="n_neighbors, lam_agreement; as_released for the authors' figures",
         cost="O(m n^3) per iteration, up to 5 iterations",
     )
 
     n_neighbors: int | None = param(neighbors(15), default=None)
-    beta: float = param(positive, default=2.0)
-    gamma: float = param(positive, default=1.0)
+    lam_agreement: float = param(positive, default=2.0)
+    lam_components: float = param(positive, default=1.0)
     as_released: bool = param(flag, default=False)
     max_iter: int = 5
     tol: float = 1e-10
@@ -110,7 +112,7 @@ class MCGC(Iterative, GraphClusterer):
         """Return the consensus graph S."""
         k, run = self._neighbors(views.n_samples), self._run()
         Ws = [view_graph(X, self.n_clusters, k, self.tol, self.as_released) for X in Xs]
-        own = self._given("beta", "gamma", "as_released")
+        own = self._given("lam_agreement", "lam_components", "as_released")
         return run.solution(solve_mcgc(Ws, self.n_clusters, **own, run=run))
 
     def footprint(self, views: Views) -> tuple[float, float]:
@@ -137,22 +139,22 @@ def view_graph(
         np.put_along_axis(A, order[:, :k], 0.0, axis=1)
         _, F = lowest_eigenpairs(proximity.laplacian((W + W.T) / 2), c)
         return _make_components(A, F, 1.0, 0.5, tol)[0]
-    alpha = np.sum(d[:, k:] - d[:, :k], axis=1, keepdims=True) / 2
-    lam = float(np.mean(alpha)) or 1.0
-    alpha = np.where(alpha > 0, alpha, lam)  # zero where all k + 1 are equally far
-    A = -D2 / (2 * alpha)
+    a = np.sum(d[:, k:] - d[:, :k], axis=1, keepdims=True) / 2
+    t = float(np.mean(a)) or 1.0
+    a = np.where(a > 0, a, t)  # zero where all k + 1 are equally far
+    A = -D2 / (2 * a)
     np.fill_diagonal(A, -np.inf)
     W = prox.simplex(A)
     _, F = lowest_eigenpairs(proximity.laplacian((W + W.T) / 2), c)
-    return _make_components(A, F, lam, 1 / (2 * alpha), tol)[0]
+    return _make_components(A, F, t, 1 / (2 * a), tol)[0]
 
 
 def solve_mcgc(
     Ws: Sequence[np.ndarray],
     c: int,
     *,
-    beta: float,
-    gamma: float = 1.0,
+    lam_agreement: float,
+    lam_components: float = 1.0,
     as_released: bool = False,
     run: Run | None = None,
 ) -> np.ndarray:
@@ -161,20 +163,20 @@ def solve_mcgc(
     Examples
     --------
     >>> W = np.kron(np.eye(2), np.ones((3, 3)) / 3)
-    >>> np.allclose(solve_mcgc([W, W + 0.01], 2, beta=2.0), W)
+    >>> np.allclose(solve_mcgc([W, W + 0.01], 2, lam_agreement=2.0), W)
     True
     """
     run = Run("MCGC", 5, 1e-10) if run is None else run
     S = np.mean(Ws, axis=0)
     if as_released:
         Us = [lowest_eigenpairs(-W, c)[1] for W in Ws]
-        S = beta * np.sum([U @ U.T for U in Us], axis=0)
+        S = lam_agreement * np.sum([U @ U.T for U in Us], axis=0)
     _, H = lowest_eigenpairs(proximity.laplacian(S), c)
     labels = np.full(S.shape[0], -1)
     for _ in run:
-        Us = [lowest_eigenpairs(-(W + beta * S), c)[1] for W in Ws]
-        A = beta * np.sum([U @ U.T for U in Us], axis=0)
-        S, H, gamma, (low, excess) = _make_components(A, H, gamma, 0.5, run.tol)
+        Us = [lowest_eigenpairs(-(W + lam_agreement * S), c)[1] for W in Ws]
+        A = lam_agreement * np.sum([U @ U.T for U in Us], axis=0)
+        S, H, lam_components, (low, excess) = _make_components(A, H, lam_components, 0.5, run.tol)
         before, labels = labels, connected_components(sp.csr_array(S), directed=False)[1]
         run.check(eigenvalues=low, excess=excess, moved=np.mean(labels != before))
     return S

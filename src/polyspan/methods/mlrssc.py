@@ -3,23 +3,23 @@
 Every view v of m has a kernel K_v, inner products of its samples or of their images phi, and its
 own representation C_v, which is low-rank, sparse and like those of the other views. Objective::
 
-    min sum_v lam/2 |phi(X_v) - phi(X_v) C_v|_F^2 + beta1 |C_v|_* + beta2 |C_v|_1 + lam3 R(C)
-    s.t. diag C_v = 0,  beta1 + beta2 = 1
+    min sum_v lam/2 |phi(X_v) - phi(X_v) C_v|_F^2 + rank_share |C_v|_* + (1 - rank_share) |C_v|_1
+        + lam_agreement R(C)   s.t.  diag C_v = 0
 
     pairwise:  R(C) = sum_{v<w} |C_v - C_w|_F^2        centroid:  R(C) = sum_v |C_v - C*|_F^2
 
 ADMM with A = C1 = C2 = C3 per view and all mu equal repeats::
 
     A  = (lam K + 3 mu I)^-1 (lam K + mu (C1 + C2 + C3) - L1 - L2 - L3)
-    C2 = A + L2/mu, entries shrunk by beta2/mu, zero diagonal
-    C1 = A + L1/mu, singular values lowered by beta1/mu
-    C3 = (2 lam3 sum_{w != v} C2_w + mu A + L3) / (2 lam3 (m - 1) + mu)                pairwise
-    C3 = (2 lam3 C* + mu A + L3) / (2 lam3 + mu),  C* = mean of the C2_v               centroid
+    C2 = A + L2/mu, entries shrunk by (1 - rank_share)/mu, zero diagonal
+    C1 = A + L1/mu, singular values lowered by rank_share/mu
+    C3 = (t sum_{w != v} C2_w + mu A + L3) / (t (m - 1) + mu)                          pairwise
+    C3 = (t C* + mu A + L3) / (t + mu),  C* = mean of the C2_v                         centroid
     Li += mu (A - Ci);  mu = min(rho mu, mu_max)
 
-The mean of the C2 is the representation, and also the centroid. The paper has no lam (it is 1) and
-leaves the features as they are, whose size then weighs the data against the penalties; samples of
-length 1 need a weight instead.
+with t = 2 lam_agreement. The mean of the C2 is the representation, and also the centroid. The paper
+has no lam (it is 1) and leaves the features as they are, whose size then weighs the data against
+the penalties; samples of length 1 need a weight instead.
 
 Reference: M. Brbic, I. Kopriva, "Multi-view low-rank sparse subspace clustering", Pattern
 Recognition 73, 2018.
@@ -61,10 +61,10 @@ class MLRSSC(Penalised, RepresentationClusterer):
         distance.
     sigma : float or list of float, default=1.0
         Width of the Gaussian kernel in median distances, for all views or for each.
-    beta1 : float, default=0.3
-        Weight of the nuclear norm; that of the l1 norm is ``beta2 = 1 - beta1``.
-    lam3 : float, default=0.3
-        Weight of the agreement between views.
+    rank_share : float, default=0.3
+        Weight of the nuclear norm, beta1 in the paper; that of the l1 norm is ``1 - rank_share``.
+    lam_agreement : float, default=0.3
+        Weight of the agreement between views, lam3 in the authors' program.
     lam : float, default=100.0
         Weight of the data; the paper's figures have 1, with ``scale=None``.
     scale : {"unit", "standard+unit", None}, default="unit"
@@ -104,8 +104,9 @@ class MLRSSC(Penalised, RepresentationClusterer):
 
     about = About(
         paper="Brbic and Kopriva, Pattern Recognition 2018, arXiv:1708.08732",
-        objective="min sum_v lam/2 |X_v - X_v C_v|_F^2 + beta1 |C_v|_* + beta2 |C_v|_1 + lam3 R(C)",
-        needs="beta1, lam3 and mu0; lam=1 if scale=None; kernel",
+        objective="min sum_v lam/2 |X_v - X_v C_v|_F^2 + rank_share |C_v|_* "
+        "+ (1 - rank_share) |C_v|_1 + lam_agreement R(C)",
+        needs="rank_share, lam_agreement and mu0; lam=1 if scale=None; kernel",
         cost="O(m n^3) per iteration, about 25 iterations",
     )
     solve_counts = False
@@ -113,8 +114,8 @@ class MLRSSC(Penalised, RepresentationClusterer):
     variant: str = param(one_of("pairwise", "centroid"), default="pairwise")
     kernel: str = param(one_of("linear", "gaussian"), default="linear")
     sigma: float | Sequence[float] = param(_sigma, default=1.0)
-    beta1: float = param(real(0, 1), default=0.3)
-    lam3: float = param(real(0), default=0.3)
+    rank_share: float = param(real(0, 1), default=0.3)
+    lam_agreement: float = param(real(0), default=0.3)
     lam: float = param(positive, default=100.0)
     mu0: float = 100.0
     rho: float = 1.5
@@ -132,7 +133,7 @@ class MLRSSC(Penalised, RepresentationClusterer):
         else:
             Ks = [self.lam * median_kernel(X, s) for X, s in zip(Xs, sigmas, strict=True)]
         run = self._run()
-        own = self._given("variant", "beta1", "lam3")
+        own = self._given("variant", "rank_share", "lam_agreement")
         return run.solution(solve_mlrssc(Ks, **own, **self._penalty(), run=run))
 
     def footprint(self, views: Views) -> tuple[float, float]:
@@ -143,8 +144,8 @@ class MLRSSC(Penalised, RepresentationClusterer):
 def solve_mlrssc(
     Ks: Sequence[Array],
     *,
-    beta1: float,
-    lam3: float,
+    rank_share: float,
+    lam_agreement: float,
     variant: str = "pairwise",
     mu0: float = 100.0,
     rho: float = 1.5,
@@ -156,13 +157,13 @@ def solve_mlrssc(
     Examples
     --------
     >>> X = np.random.default_rng(0).normal(size=(9, 4))
-    >>> C = solve_mlrssc([100 * X @ X.T], beta1=0.3, lam3=0.0)
+    >>> C = solve_mlrssc([100 * X @ X.T], rank_share=0.3, lam_agreement=0.0)
     >>> np.allclose(np.diag(C), 0)
     True
     """
     run = Run("MLRSSC", 100, 1e-5) if run is None else run
     xp = array_namespace(*Ks)
-    m, mu = len(Ks), mu0
+    m, mu, t = len(Ks), mu0, 2 * lam_agreement
     factors = [eigh(K) for K in Ks]
     zero = xp.zeros_like(Ks[0])
     off_diagonal = 1 - xp.eye(zero.shape[0], dtype=zero.dtype, device=device(zero))
@@ -176,9 +177,9 @@ def solve_mlrssc(
             B = K + mu * (C1s[v] + C2s[v] + C3s[v]) - L1s[v] - L2s[v] - L3s[v]
             A = U @ ((U.T @ B) / (g + 3 * mu)[:, None])
             near = total - C2s[v] if variant == "pairwise" else total / m
-            C2s[v] = off_diagonal * prox.soft(A + L2s[v] / mu, (1 - beta1) / mu)
-            C1s[v] = lower_singular(A + L1s[v] / mu, beta1 / mu)
-            C3s[v] = (2 * lam3 * near + mu * A + L3s[v]) / (2 * lam3 * others + mu)
+            C2s[v] = off_diagonal * prox.soft(A + L2s[v] / mu, (1 - rank_share) / mu)
+            C1s[v] = lower_singular(A + L1s[v] / mu, rank_share / mu)
+            C3s[v] = (t * near + mu * A + L3s[v]) / (t * others + mu)
             gaps = [A - C1s[v], A - C2s[v], A - C3s[v]]
             L1s[v], L2s[v], L3s[v] = (
                 L + mu * gap for L, gap in zip((L1s[v], L2s[v], L3s[v]), gaps, strict=True)

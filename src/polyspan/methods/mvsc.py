@@ -3,21 +3,21 @@
 Every view has its own representation, and one indicator matrix F (n x c) fits the graphs of all.
 Objective, with samples in the columns of X_v (d_v x n)::
 
-    min sum_v |X_v - X_v Z_v - E_v|_F^2 + lam1 tr(F^T (D_v - W_v) F) + lam2 |E_v|_1
+    min sum_v |X_v - X_v Z_v - E_v|_F^2 + lam_cut tr(F^T (D_v - W_v) F) + lam |E_v|_1
     s.t. 1^T Z_v = 1^T,  diag Z_v = 0,  F^T F = I,  W_v = (|Z_v| + |Z_v|^T) / 2
 
 The trace is the sum of ``P_ij |z_ij| / 2`` with P_ij the squared distance of rows i and j of F:
 samples that F sets apart pay for representing each other. An iteration is::
 
-    Z_v = argmin |X_v - E_v - X_v Z|_F^2 + lam1/2 sum_ij P_ij |z_ij|   s.t. the constraints
-    E_v = X_v - X_v Z_v, entries shrunk by lam2/2
+    Z_v = argmin |X_v - E_v - X_v Z|_F^2 + lam_cut/2 sum_ij P_ij |z_ij|   s.t. the constraints
+    E_v = X_v - X_v Z_v, entries shrunk by lam/2
     F   = the c lowest eigenvectors of sum_v (D_v - W_v)
 
 and the objective never rises, but for the tolerance of the first step, which ADMM solves, from
 where it ended the iteration before, until a tenth of ``tol`` or for ``max_inner`` iterations::
 
     A  = argmin |X - E - X A|_F^2 + rho/2 |A - Z + Y/rho|_F^2   s.t.  1^T A = 1^T
-    Z  = A + Y/rho, entries shrunk by lam1 P_ij / (2 rho), zero diagonal
+    Z  = A + Y/rho, entries shrunk by lam_cut P_ij / (2 rho), zero diagonal
     Y += rho (A - Z)
 
 The paper takes the labels from k-means on the rows of F (``labels_from="indicator"``; here they are
@@ -53,11 +53,11 @@ class MVSC(Iterative, GraphClusterer):
     ----------
     n_clusters : int, default=8
         Number of clusters.
-    lam1 : float, default=0.1
-        Weight of the common indicator. This and ``labels_from`` were chosen on 3-Sources, with its
-        labels.
-    lam2 : float, default=0.1
-        Weight of the entrywise errors.
+    lam_cut : float, default=0.1
+        Weight of the common indicator, lam1 in the paper. This and ``labels_from`` were chosen on
+        3-Sources, with its labels.
+    lam : float, default=0.1
+        Weight of the entrywise errors, lam2 in the paper.
     labels_from : {"graph", "indicator"}, default="graph"
         Cluster the sum of the W_v by normalised spectral clustering, or the rows of F by k-means
         as in the paper.
@@ -93,16 +93,14 @@ class MVSC(Iterative, GraphClusterer):
     solves_products = True
     about = About(
         paper="Gao et al., ICCV 2015",
-        objective=(
-            "min sum_v |X_v - X_v Z_v - E_v|_F^2 + lam1 tr(F^T L_v F) + lam2 |E_v|_1, F^T F = I, "
-            "1^T Z_v = 1^T, diag Z_v = 0"
-        ),
-        needs="lam1, lam2; dense features",
+        objective="min sum_v |X_v - X_v Z_v - E_v|_F^2 + lam_cut tr(F^T L_v F) + lam |E_v|_1, "
+        "F^T F = I, 1^T Z_v = 1^T, diag Z_v = 0",
+        needs="lam_cut, lam; dense features",
         cost="O(m n^2 (100 n + d)) per iteration, about 5 iterations",
     )
 
-    lam1: float = param(positive, default=0.1)
-    lam2: float = param(real(0), default=0.1)
+    lam_cut: float = param(positive, default=0.1)
+    lam: float = param(real(0), default=0.1)
     labels_from: str = param(one_of("graph", "indicator"), default="graph")
     max_inner: int = param(integer(1), default=100)
     max_iter: int = 50
@@ -116,7 +114,7 @@ class MVSC(Iterative, GraphClusterer):
     def solve(self, views: Views, Xs: list[Array]) -> Solution:
         """Return the sum of the W_v, and the common indicator F beside it."""
         run = self._run()
-        own = self._given("lam1", "lam2", "max_inner")
+        own = self._given("lam_cut", "lam", "max_inner")
         Zs, F = solve_mvsc(Xs, self.n_clusters, **own, run=run)
         return run.solution(sum(map(_graph, Zs)), embedding_=F)
 
@@ -141,8 +139,8 @@ def solve_mvsc(
     Xs: Sequence[np.ndarray],
     c: int,
     *,
-    lam1: float,
-    lam2: float,
+    lam_cut: float,
+    lam: float,
     max_inner: int = 100,
     run: Run | None = None,
 ) -> tuple[list[np.ndarray], np.ndarray]:
@@ -151,7 +149,7 @@ def solve_mvsc(
     Examples
     --------
     >>> X = np.random.default_rng(0).normal(size=(9, 4))
-    >>> (Z,), F = solve_mvsc([X], 2, lam1=0.1, lam2=0.1)
+    >>> (Z,), F = solve_mvsc([X], 2, lam_cut=0.1, lam=0.1)
     >>> bool(np.all(np.diag(Z) == 0)), np.allclose(Z.sum(axis=0), 1, atol=0.01), F.shape
     (True, True, (9, 2))
     """
@@ -166,14 +164,14 @@ def solve_mvsc(
         total = 0.0
         Zs = []
         for v, (X, step) in enumerate(zip(Xs, steps, strict=True)):
-            Z = step(Es[v], lam1 / 2 * P, run.tol / 10, max_inner)
+            Z = step(Es[v], lam_cut / 2 * P, run.tol / 10, max_inner)
             D = X.T - X.T @ Z
-            Es[v] = prox.soft(D, lam2 / 2)
-            total += float(np.sum((D - Es[v]) ** 2) + lam2 * np.sum(np.abs(Es[v])))
+            Es[v] = prox.soft(D, lam / 2)
+            total += float(np.sum((D - Es[v]) ** 2) + lam * np.sum(np.abs(Es[v])))
             Zs.append(Z)
         w, F = lowest_eigenpairs(proximity.laplacian(sum(map(_graph, Zs))), c)
         P = proximity.squared_distances(F)
-        total += lam1 * float(np.sum(w))
+        total += lam_cut * float(np.sum(w))
         run.check(fall=min((before - total) / size, 1.0))
         before = total
     return Zs, F

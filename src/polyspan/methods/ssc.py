@@ -3,16 +3,16 @@
 Objective, with samples in the columns of X (d x n)::
 
     min |C|_1 + lam/2 |X - X C|_F^2   s.t.  diag C = 0
-    lam = alpha / min_i max_{j != i} |x_i^T x_j|
+    lam = lam_ratio / min_i max_{j != i} |x_i^T x_j|
 
-With alpha > 1 no column of C is zero. ADMM splits off A = C, with zero diagonal in C only, and
+With lam_ratio > 1 no column of C is zero. ADMM splits off A = C, with zero diagonal in C only, and
 repeats::
 
     A  = (lam X^T X + rho I)^-1 (lam X^T X + rho C - Y)
     C  = A + Y/rho, entries shrunk by 1/rho, zero diagonal
     Y += rho (A - C)
 
-The penalty rho starts at alpha; in the paper it stays there. Here, every tenth of the first 200
+The penalty rho starts at lam_ratio; in the paper it stays there. Here, every tenth of the first 200
 iterations, it moves to where both residuals, relative to C and Y, are of one size (residual
 balancing), which saves most of the iterations.
 
@@ -43,9 +43,9 @@ class SSC(OnDevice, RepresentationClusterer):
     ----------
     n_clusters : int, default=8
         Number of clusters.
-    alpha : float, default=20.0
-        Weight of the data, relative to the least at which no sample stays alone (1); the paper
-        has 20 on motions and 800 on faces.
+    lam_ratio : float, default=20.0
+        lam, the weight of the errors, as a multiple of the smallest at which no sample stays alone;
+        alpha in the paper, which has 20 on motions and 800 on faces.
     tol : float, default=2e-4
         Stop when all entries of ``A - C`` and of the change of C are smaller.
     max_iter : int, default=2000
@@ -75,21 +75,21 @@ class SSC(OnDevice, RepresentationClusterer):
     about = About(
         paper="Elhamifar and Vidal, TPAMI 2013, arXiv:1203.1005",
         objective="min |C|_1 + lam/2 |X - X C|_F^2, diag C = 0",
-        needs="alpha, which sets lam; one view",
+        needs="lam_ratio, which sets lam; one view",
         cost="O(n^3) per iteration, about 300 iterations",
     )
-    single_view = True
+    view_tags = {"single_view": True}
     solve_counts = False
 
-    alpha: float = param(positive, default=20.0)
+    lam_ratio: float = param(positive, default=20.0)
     max_iter: int = 2000
     tol: float = 2e-4
 
     def solve(self, views: Views, Xs: list[Array]) -> Solution:
         """Return C, every column divided by its largest absolute entry."""
         run = self._run()
-        lam = self.alpha / smallest_maximum(gram(Xs[0]))
-        C = solve_ssc(Xs[0], lam=lam, rho=self.alpha, run=run)
+        lam = self.lam_ratio / smallest_maximum(gram(Xs[0]))
+        C = solve_ssc(Xs[0], lam=lam, rho=self.lam_ratio, run=run)
         xp = array_namespace(C)
         largest = xp.max(xp.abs(C), axis=0, keepdims=True)
         return run.solution(C / xp.where(largest > 0, largest, xp.ones_like(largest)))

@@ -85,7 +85,7 @@ class AnchorGRMSC(Penalised):
         Links of samples to anchors: all of ``|Z|``, or the ``n_kept`` largest of each sample.
     n_kept : int, default=5
         Links kept by ``affinity="sparse"``; with many anchors fewer are often better.
-    sigma2 : {"own", "first"}, default="own"
+    second_width : {"own", "first"}, default="own"
         Width of the second-order Gaussian, as in `GRMSC`. Medians of distances are taken over all
         samples up to 2,000, over 2,000 of them beyond.
     scale : {"unit", "standard+unit", None}, default="unit"
@@ -175,7 +175,7 @@ class AnchorGRMSC(Penalised):
     alpha: float | None = param(real(0, none="1e-3 min(1, 2000 / n)"), default=None)
     affinity: str = param(one_of("dense", "sparse"), default="sparse")
     n_kept: int = param(integer(1), default=5)
-    sigma2: str = param(one_of("own", "first"), default="own")
+    second_width: str = param(one_of("own", "first"), default="own")
     mu0: float | None = param(
         real(0, open_low=True, none="1e-4 up to 20,000 samples in float64, else 1e-2"), default=None
     )
@@ -226,7 +226,7 @@ class AnchorGRMSC(Penalised):
                 workers.collect(workers.map(nearest_center, Ys, centers=centers))
             )
             # Plain tuples can be saved.
-            learnt = found.extras | {"bipartite_": tuple(graph), "centers_": centers}
+            learnt = found.extras | {"_bipartite": tuple(graph), "_centers": centers}
             if client is None:
                 learnt["representation_"] = np.concatenate(Zs).T
         return found._replace(Z=labels, extras=learnt)
@@ -267,8 +267,8 @@ class AnchorGRMSC(Penalised):
         alpha = 1e-3 * min(1, 2000 / n) if self.alpha is None else float(self.alpha)
         recall, L = [1.0] * len(As), None
         if self.lam2 > 0:
-            k = self._neighbors(n)
-            L, recall = sample_laplacian(workers, chunks, spans, sample, k, alpha, self.sigma2, rng)
+            graph = self._neighbors(n), alpha, self.second_width
+            L, recall = sample_laplacian(workers, chunks, spans, sample, *graph, rng)
         del sample
         run, frame = self._run(), make_frame(As)
         exact = n <= EXACT_BELOW and As[0].dtype == np.float64
@@ -290,9 +290,9 @@ class AnchorGRMSC(Penalised):
             alpha_=alpha,
             recall_=recall,
             products_=products,
-            scaling_=moments,
-            frame_=tuple(frame),
-            root_=(V * np.clip(w, 0, None) ** 0.25) @ V.T,
+            _scaling=moments,
+            _frame=tuple(frame),
+            _root=(V * np.clip(w, 0, None) ** 0.25) @ V.T,
         )
         told = (*found.complaints, *unreliable(recall), *unsolved(products))
         found = found._replace(complaints=told, random_state=rng.get_state())
@@ -318,12 +318,12 @@ class AnchorGRMSC(Penalised):
             views = self._in_order(views, names, isinstance(X, Mapping))
         else:
             views = self._check_new(X).arrays
-        frame = Frame(*self.frame_)
+        frame = Frame(*self._frame)
         n, dtype = int(views[0].shape[0]), frame.A.dtype
-        fixed = {"frame": frame, "root": self.root_, "lam1": self.lam1}
+        fixed = {"frame": frame, "root": self._root, "lam1": self.lam1}
         with Threads(self.n_jobs) as workers:
             parts = [
-                Rows(views, a, b, self.scale, self.scaling_, dtype)
+                Rows(views, a, b, self.scale, self._scaling, dtype)
                 for a, b in bounds(n, self.chunk_size)
             ]
             if is_large(X):
@@ -331,8 +331,8 @@ class AnchorGRMSC(Penalised):
                 found = [joined([one.content for one in view]) for view in zip(*seen, strict=True)]
                 check_content(found, self.view_names_, new=True)
             Zs = workers.map(represent, parts, **fixed)
-            Ys = workers.map(embed, Zs, graph=Bipartite(*self.bipartite_))
-            return np.concatenate(workers.map(nearest_center, Ys, centers=self.centers_))
+            Ys = workers.map(embed, Zs, graph=Bipartite(*self._bipartite))
+            return np.concatenate(workers.map(nearest_center, Ys, centers=self._centers))
 
     def _open(self, X: Any) -> Views:
         """Check parameters and sizes of views that are read in chunks."""
@@ -347,8 +347,8 @@ class AnchorGRMSC(Penalised):
             raise ValueError(f"view {views.names[0]} has 1 sample; clustering needs at least 2.")
         self._check_counts(views.n_samples)
         self.view_names_ = views.names
-        self.view_widths_ = [int(view.shape[1]) for view in views.arrays]
-        self.n_features_in_ = sum(self.view_widths_)
+        self._view_widths = [int(view.shape[1]) for view in views.arrays]
+        self.n_features_in_ = sum(self._view_widths)
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
         return views
 

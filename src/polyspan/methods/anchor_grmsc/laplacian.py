@@ -21,7 +21,7 @@ def sample_laplacian(
     sample: Sequence[Array],
     k: int,
     alpha: float,
-    sigma2: str,
+    second_width: str,
     random_state: np.random.RandomState,
 ) -> tuple[Any, list[float]]:
     """Make the Laplacian of all samples, and measure the recall of the neighbours per view.
@@ -34,7 +34,7 @@ def sample_laplacian(
         Chunks of all views, and their first and last rows.
     sample : list of arrays
         Some samples of every view, for medians of distances and the cells of the search.
-    k, alpha, sigma2
+    k, alpha, second_width
         Parameters of `AnchorGRMSC`.
     random_state : RandomState
         Chooses the samples that are looked at.
@@ -53,7 +53,7 @@ def sample_laplacian(
     recalls = [1.0] * v
     order = rank = None
     if n <= DENSE_BELOW:
-        found = workers.map(_dense_graph, range(v), chunks=chunks, k=k, sigma2=sigma2)
+        found = workers.map(_dense_graph, range(v), chunks=chunks, k=k, second_width=second_width)
     else:
         few = random_state.choice(sample[0].shape[0], DENSE_BELOW, replace=False)
         queries = np.sort(random_state.choice(n, min(n, 300), replace=False))
@@ -69,7 +69,7 @@ def sample_laplacian(
                     order = workers.submit(_by_cell, cells)
                     rank = workers.submit(np.argsort, order)
         found = workers.map(
-            sparse_laplacian.sparse_graph, lists, sigmas, sigma2=sigma2, rank=rank,
+            sparse_laplacian.sparse_graph, lists, sigmas, second_width=second_width, rank=rank,
             sample=random_state.choice(n, DENSE_BELOW, replace=False),
         )  # fmt: skip
     rows = bounds(n, sparse_laplacian.ROWS)
@@ -90,10 +90,10 @@ def unreliable(recalls: Sequence[float]) -> list[Warning]:
     ]
 
 
-def _dense_graph(view: int, chunks: list[Any], k: int, sigma2: str) -> sparse_laplacian.Graph:
+def _dense_graph(view: int, chunks: list[Any], k: int, second_width: str) -> sparse_laplacian.Graph:
     parts = [chunk[view] for chunk in chunks]
     X = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
-    return sparse_laplacian.dense_graph(X, k, sigma2)
+    return sparse_laplacian.dense_graph(X, k, second_width)
 
 
 def _by_cell(cells: list[np.ndarray]) -> np.ndarray:
