@@ -306,7 +306,7 @@ def label_free():
     names = [name for name in LABEL_FREE if any(name in row for row in last.values())]
     lines = [[_plain(row.get(name, "-")) for name in names] for row in last.values()]
     return (
-        "## Label-free: `polyspan.selection.select` (NMI)\n\nNo label is seen; printed by "
+        "## Label-free: `ConsensusClusterer` (NMI)\n\nNo label is seen; printed by "
         "`python benchmarks/label_free.py`. Beyond 4,000 samples the settings are those of "
         "`AnchorGRMSC`.\n\n" + table([LABEL_FREE[n] for n in names], lines)
     )
@@ -315,7 +315,7 @@ def label_free():
 LABEL_FREE = {
     "dataset": "data",
     "n": "n",
-    "nmi": "select",
+    "nmi": "consensus",
     "plain": "ConcatSpectral()",
     "best_setting": "best setting alone",
     "settings": "settings tried",

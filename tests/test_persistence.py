@@ -13,7 +13,16 @@ from sklearn.cluster import SpectralClustering
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 
-from polyspan import GRMSC, LRR, METHODS, BestSingleView, load_model, save_model
+from polyspan import (
+    GRMSC,
+    LRR,
+    METHODS,
+    BestSingleView,
+    ConcatKMeans,
+    ConsensusClusterer,
+    load_model,
+    save_model,
+)
 from polyspan.datasets import make_subspaces
 from polyspan.graphs.proximity import first_order
 
@@ -71,6 +80,7 @@ MODELS = {
     "numpy numbers": GRMSC(np.int64(3), lam1=np.float64(7.0), max_iter=np.int32(40)),
     "nested": BestSingleView(LRR(3, lam=0.3), random_state=np.random.RandomState(1)),
     "one iteration": GRMSC(3, max_iter=1),
+    "consensus": ConsensusClusterer(members=[GRMSC(), ConcatKMeans()], random_state=0),
 }
 
 
@@ -148,7 +158,9 @@ def test_models_that_cannot_be_saved(tmp_path):
     path = tmp_path / "model.npz"
     with pytest.raises(NotFittedError, match="This GRMSC instance is not fitted yet"):
         save_model(GRMSC(3), path)
-    with pytest.raises(TypeError, match=r"^A Mine cannot be saved: only the methods in"):
+    with pytest.raises(
+        TypeError, match=r"^A Mine cannot be saved: only a ConsensusClusterer and the methods"
+    ):
         save_model(Mine(3).fit(planted()), path)
     other = BestSingleView(SpectralClustering(3)).fit(planted())
     match = "^BestSingleView: estimator is a SpectralClustering, which cannot be saved"

@@ -1,7 +1,8 @@
 """Save a fitted estimator and load it again, without pickle: loading a file runs none of its code.
 
 The file is a NumPy .npz: arrays, and a JSON text that says what they are and holds the rest. It is
-read with ``allow_pickle=False``, and only the classes of `polyspan.METHODS` are made from it.
+read with ``allow_pickle=False``, and only `ConsensusClusterer` and the classes
+of `polyspan.METHODS` are made from it.
 """
 
 import json
@@ -19,8 +20,10 @@ from sklearn.utils.validation import check_is_fitted
 from polyspan.atomic import replacing
 from polyspan.base import MultiViewClusterer, is_fitted
 from polyspan.methods import METHODS
+from polyspan.selection import ConsensusClusterer
 from polyspan.solvers.arrays import to_numpy
 
+CLASSES = {cls.__name__: cls for cls in (ConsensusClusterer, *METHODS.values())}
 FORMAT = 1  # raised when older versions could not read the file
 _TEXT = "polyspan"  # name of the JSON text among the arrays
 
@@ -31,7 +34,7 @@ def save_model(model: MultiViewClusterer, path: str | Path, *, force: bool = Fal
     Parameters
     ----------
     model : estimator
-        A fitted method of `polyspan.METHODS`. Arrays of other libraries are stored as NumPy's.
+        A fitted `ConsensusClusterer` or method of `polyspan.METHODS`. Arrays of other libraries are stored as NumPy's.
     path : str or Path
         Ends in ``.npz``.
     force : bool, default=False
@@ -113,9 +116,10 @@ class _Refused(Exception):
 
 
 def _check_class(model: Any) -> None:
-    if type(model) not in METHODS.values():
+    if type(model) not in CLASSES.values():
         raise TypeError(
-            f"A {type(model).__name__} cannot be saved: only the methods in polyspan.METHODS can."
+            f"A {type(model).__name__} cannot be saved: only a ConsensusClusterer and the methods "
+            "in polyspan.METHODS can."
         )
 
 
@@ -230,13 +234,12 @@ class _Reader:
         if number in self._made:
             return self._made[number]
         state = self._states[number]
-        known = {cls.__name__: cls for cls in METHODS.values()}
-        if state["class"] not in known:
+        if state["class"] not in CLASSES:
             raise _Refused(
-                f"holds a {state['class']!r}, which is not one of polyspan.METHODS: update "
+                f"holds a {state['class']!r}, which is not one of polyspan's: update "
                 "polyspan, or save the model again."
             )
-        cls = known[state["class"]]
+        cls = CLASSES[state["class"]]
         params = {key: self.get(form) for key, form in state["params"].items()}
         if unknown := set(params) - set(cls().get_params(deep=False)):
             raise _Refused(
