@@ -34,7 +34,8 @@ def save_model(model: MultiViewClusterer, path: str | Path, *, force: bool = Fal
     Parameters
     ----------
     model : estimator
-        A fitted `ConsensusClusterer` or method of `polyspan.METHODS`. Arrays of other libraries are stored as NumPy's.
+        A fitted `ConsensusClusterer` or method of `polyspan.METHODS`. Arrays of other libraries are
+        stored as NumPy's.
     path : str or Path
         Ends in ``.npz``.
     force : bool, default=False
