@@ -295,7 +295,7 @@ def test_number_of_clusters_from_the_data(capsys):
     at = evidence["candidates"].index(count)
     gap, stability = evidence["gaps"][at], evidence["stability"][at]
     assert (
-        f"for their number: {count} (gap {gap:.3f}, stability {stability:.2f}, score 1.00)" in shown
+        f"for this number: {count} (gap {gap:.3f}, stability {stability:.2f}, score 1.00)" in shown
     )
     assert "Evidence for the number of clusters" in Path("report.html").read_text("utf-8")
     assert json.loads(Path("labels.json").read_text())["evidence"]

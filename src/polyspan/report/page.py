@@ -94,9 +94,9 @@ def _certainty(c: Content, affinity: Affinity | None) -> tuple[np.ndarray, str]:
     """Certainty of every sample, and a sentence that says what it is."""
     if c.certainty is not None and c.certainty_of == "consensus":
         return c.certainty, (
-            "Certainty is the share of members in the consensus that put a sample together with "
-            "another one of its cluster (mean over these), minus that share for the best other "
-            "cluster. At 1 all members agree; at 0 the sample lies between two clusters."
+            "Certainty is the share of the members in the consensus that put a sample together "
+            "with another one of its cluster (mean over these), minus that share for the best "
+            "other cluster. At 1 all members agree; at 0 the sample lies between two clusters."
         )
     if c.certainty is not None:
         return c.certainty, "Certainty was computed by the method or was given with the labels."
