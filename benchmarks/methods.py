@@ -166,7 +166,7 @@ HEADER = [
 def main(argv: list[str] | None = None) -> int:
     """Run, print and store all rows; write the page if no method was left out."""
     known = list(dict.fromkeys(reference.method for reference in REFERENCES))
-    parser = argparse.ArgumentParser(description="Methods beside their reference figures.")
+    parser = argparse.ArgumentParser(description="Compare methods with their reference figures.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(known))
     args = parser.parse_args(argv)
     if unknown := sorted(set(args.names) - set(known)):
@@ -215,7 +215,7 @@ def measure(one: Reference, data: Dataset) -> dict[str, Any]:
 
 
 def cells_of(one: Reference, row: dict[str, Any]) -> list[str]:
-    """Write a row of the table, which says so if the method does not exist."""
+    """Return a row of the table; it says so if the method does not exist."""
     name = METHODS[one.method].__name__ if one.method in METHODS else one.method
     words = [] if one.view is None else [f"view {one.view}"]
     words += [
@@ -254,35 +254,35 @@ def store(one: Reference, row: dict[str, Any]) -> None:
 
 
 def page(rows: list[list[str]]) -> str:
-    """Return METHODS.md: what the columns are, the table, and what it shows."""
+    """Return METHODS.md: the meaning of the columns, the table, and a summary."""
     missed = [f"{row[0]} ({row[1]}, {row[2]})" for row in rows if row[7] == "**no**"]
     within = sum(row[7] == "yes" for row in rows)
     aligned = ["---", "---", "---", "---:", "---:", "---:", "---:", "---", "---:", "---:"]
     return f"""\
-# Methods beside their references
+# Methods compared with their references
 
 Written by `python benchmarks/methods.py` (`make bench-methods`) on {time.strftime("%Y-%m-%d")}: polyspan {__version__},
 Python {platform.python_version()}, NumPy {np.__version__}, one thread of {os.cpu_count()} cores. No row is left out.
 
 - *reference* is the mean normalised mutual information of the authors' own program (LRR: the one in common use), run under GNU Octave on the same files.
-  For GMC it is the figure printed in the GRMSC paper, which the program gives too where it was run.
-- *ours* is the mean over ten seeds, with the standard deviation in brackets; *difference* is ours less the reference.
-- *allowed* is the tolerance of our tests where they have the figure, else one like it, fixed before the run; the starts of k-means alone move a mean by up to 0.02.
-- *our s* is one whole fit on one thread, the better of two; *their s* one run of the authors' program on one thread under Octave, where it was timed.
-  Another language on another day: read the ratio as a rough one.
-- Settings not named are the defaults. `scale=None` means features as they are in the file. `n_init=1`: the authors average single starts of k-means;
-  ours start by k-means++ and vary less.
-- `as_released=True` follows the authors' program where it departs from their paper; else the mathematics of the paper.
-  LMSC has a reference for both. MCGC, LTMSC, TSVDMSC and CSMSC have one for the program only: their other rows show what the departure is worth.
-- CSMSC, LMSC (both rows) and TSVDMSC as released: constants, order of steps and stopping rules are read off the authors' programs (CSMSC: their repository; LMSC and TSVDMSC: copies in
-  repositories of others). Until this version CSMSC's `rho` and `mu0`, TSVDMSC's variant and LMSC's stopping rule had been fitted to the figures here. That CSMSC takes the program's steps
-  by default was decided with its figures known. What the three papers themselves print was not at hand: TSVDMSC's `mu0` without `as_released`, 1e-5, is second-hand.
+  For GMC it is the figure printed in the GRMSC paper, which the program also gives where it was run.
+- *ours* is the mean over ten seeds, with the standard deviation in brackets; *difference* is ours minus the reference.
+- *allowed* is the tolerance in our tests if they include the figure, otherwise a similar one fixed before the run; the starts of k-means alone change a mean by up to 0.02.
+- *our s* is one whole fit on one thread, the better of two; *their s* is one run of the authors' program on one thread under Octave, where it was timed.
+  The languages differ and the runs were on different days, so the ratio is only rough.
+- Settings not listed are the defaults. `scale=None` means unscaled features. `n_init=1`: the authors average over single starts of k-means;
+  ours start with k-means++ and vary less.
+- `as_released=True` follows the authors' program where it differs from their paper; otherwise the mathematics of the paper is followed.
+  LMSC has a reference for both. MCGC, LTMSC, TSVDMSC and CSMSC have one for the program only: their other rows show how much the difference matters.
+- CSMSC, LMSC (both rows) and TSVDMSC as released: constants, order of steps and stopping rules are taken from the authors' programs (CSMSC: their repository; LMSC and TSVDMSC: copies in
+  repositories of others). Before this version, CSMSC's `rho` and `mu0`, TSVDMSC's variant and LMSC's stopping rule had been fitted to the figures here. The choice that CSMSC follows the program
+  by default was made with its figures known. What the three papers themselves print was not available: TSVDMSC's `mu0` without `as_released`, 1e-5, is second-hand.
 
 {line(HEADER)}
 {line(aligned)}
 {chr(10).join(line(row) for row in rows)}
 
-{within} of {len(rows)} are within what is allowed. Outside: {"; ".join(missed) or "none"}.
+{within} of {len(rows)} are within the allowed difference. Outside: {"; ".join(missed) or "none"}.
 """  # noqa: E501
 
 

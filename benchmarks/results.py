@@ -333,16 +333,16 @@ def _plain(value):
 # --- docs/paper-open-points.md ---
 
 OPEN = {
-    "orientation published": "the graphs on the rows of Z, as in the printed update",
-    "sigma_2 first": "the second order with the first order's sigma (one letter in the paper)",
+    "orientation published": "the graphs act on the rows of Z, as in the printed update",
+    "sigma_2 first": "the second order uses the first order's sigma (the same letter in the paper)",
     "k = 10": "ten neighbours",
     "k = 15": "fifteen neighbours",
     "k = 60": "sixty neighbours",
     "k = 150": "150 neighbours",
-    "graphs of raw features": "graphs of the features as they are",
+    "graphs of raw features": "graphs built from unscaled features",
     "alpha = 0": "no complementary graph",
-    "sparse affinity": "ten entries of each column of Z kept",
-    "one k-means start": "k-means once instead of twenty times",
+    "sparse affinity": "only ten entries kept in each column of Z",
+    "one k-means start": "k-means started once instead of twenty times",
     "20 iterations": "stopped after the paper's 20 iterations",
 }
 
@@ -356,23 +356,27 @@ ERRATA = [
     ("singular value decomposition", "`U S V`", "`U S V^T`"),
     (
         "side of the regulariser",
-        "defined on columns of Z, written as `Tr(Z^T L Z)`, which acts on rows",
-        'both: `orientation="samples"`, the definition and the default, and `"published"`',
+        "defined on columns of Z, but written as `Tr(Z^T L Z)`, which acts on rows",
+        'both: `orientation="samples"` (the definition, default) and `"published"`',
     ),
     ("neighbours k", "not given", "a parameter; the default is 30"),
     (
         "sigma of the second order",
-        "the letter of the first",
-        '`second_width="own"`, the median of its own distances, and `"first"`',
+        "the same letter as for the first",
+        'both: `second_width="own"` (the median of its own distances, default) and `"first"`',
     ),
-    ("features of the graphs", "not said", "the scaled ones; `graph_scale` changes it"),
-    ("norm in the stopping rule", "not defined", "largest absolute entry, original features"),
+    ("features of the graphs", "not given", "the scaled ones; `graph_scale` changes this"),
+    (
+        "norm in the stopping rule",
+        "not defined",
+        "largest absolute entry, in the original features",
+    ),
     ("convergence", "within 20 iterations", "{iterations} iterations to 1e-6 at the defaults"),
-    ("start", "Z random", "forgotten in the first iteration when lam1 / mu_0 is large"),
+    ("start", "Z random", "forgotten in the first iteration if lam1 / mu_0 is large"),
     (
         "alpha",
         "fixed at .001",
-        "the complementary graph is dense: lower alpha like 1/n for many thousands of samples",
+        "the complementary graph is dense: for many thousands of samples, lower alpha like 1/n",
     ),
 ]
 
@@ -406,43 +410,43 @@ def open_page():
         for row in dict.fromkeys(row for _, row in PROTOCOL)
     ]
     both = sorted(protocol + published, key=lambda line: _protocol_place(line[0]))
-    effects = ["**What each choice does** is not shown yet: the runs of `open.toml` are missing.\n"]
+    effects = ["The effect of each choice is not shown yet: the runs of `open.toml` are missing.\n"]
     if opened:
         effects = [
-            "## What each choice does\n",
-            "NMI, mean of 30 runs; in brackets the change against `GRMSC()` (k = 30, lam1 = 100, "
-            "lam2 = 1000), one choice changed at a time. Nothing is tuned again after the change, "
-            "so this shows how much depends on the choice, not which one is best after tuning; the "
-            "tuned tables in [RESULTS.md](../benchmarks/RESULTS.md) have both orientations and "
-            "seven k in the grid.\n",
+            "## The effect of each choice\n",
+            "Mean NMI of 30 runs, with the change from `GRMSC()` (k = 30, lam1 = 100, lam2 = 1000) "
+            "in brackets. One choice is changed at a time, without tuning the others again, so "
+            "this shows how much each choice matters, not which is best after tuning. For the "
+            "tuned tables in [RESULTS.md](../benchmarks/RESULTS.md), both orientations and seven "
+            "values of k are in the grid.\n",
             table(("choice", *short, "meaning"), lines) + "\n",
-            "## What thirty runs really vary\n",
-            "Standard deviation of NMI over 30 seeds. The solver does not depend on the seed: a "
-            "start of Z at random changes nothing that can be seen, so that only k-means is left, "
-            "and with twenty restarts little of it.\n",
+            "## What varies between thirty runs\n",
+            "Standard deviation of NMI over 30 seeds. The solver does not depend on the seed, and "
+            "starting from a random Z makes no visible difference, so only k-means varies, and "
+            "with twenty restarts it varies little.\n",
             table(("", *short), spread) + "\n",
         ]
     return (
         "\n".join(
             [
                 "# What the paper leaves open\n",
-                "Made by `python benchmarks/results.py` from rows of the stores `open.jsonl` and "
+                "Written by `python benchmarks/results.py` from the rows in `open.jsonl` and "
                 "`paper.jsonl` in `benchmarks/results`.\n",
                 missing("open", opened) + "\n",
                 "## Errata and open points\n",
-                table(("where", "as printed", "what holds, and is done here"), ERRATA).format(
-                    iterations=_iterations(opened)
-                )
+                table(
+                    ("where", "in the paper", "correct form, or choice made here"), ERRATA
+                ).format(iterations=_iterations(opened))
                 + "\n",
                 *effects,
                 "## The protocol of the comparison\n",
                 "NMI(std) of our runs, tuned on the labels with the same grids on raw features and on "
-                "samples of unit length, and the paper's rows.\n",
+                "samples of unit length, next to the rows of the paper.\n",
                 table(("", *short), both) + "\n",
                 *(f"- {words}" for method, words in OPEN_WHY.items() if ran(paper, method)),
                 "\n## Raw features or unit length\n",
-                "For the paper's LRR and RMSC rows, the setting of the tuning grid that comes "
-                "nearest, on raw features and on samples of unit length.\n",
+                "For the paper's LRR and RMSC rows: the setting of the tuning grid that comes "
+                "closest, on raw features and on samples of unit length.\n",
                 nearest(rows),
             ]
         )
@@ -452,7 +456,7 @@ def open_page():
 
 OPEN_WHY = {
     "LMSC (as released)": "LMSC's published row comes from a program with a sign error, which "
-    "*LMSC (as released)* repeats.",
+    "*LMSC (as released)* reproduces.",
     "AMGL (one start)": "AMGL's spread in the paper is that of k-means with a single start.",
 }
 
@@ -490,7 +494,7 @@ def nearest(rows):
                 close[method].append(abs(one["nmi"] - published["nmi"][0]) <= NEAR)
             lines.append([name, dataset, f"{published['nmi'][0]:.4f}", *cells])
     words = "; ".join(f"{m} on {sum(hits)} of {len(hits)} data sets" for m, hits in close.items())
-    header = ("row", "data", "paper", "nearest on raw features", "nearest on unit length")
+    header = ("row", "data", "paper", "closest on raw features", "closest on unit length")
     return table(header, lines) + f"\n\nWithin {NEAR} of the paper: {words}."
 
 

@@ -81,7 +81,9 @@ def test_a_row_says_when_it_misses(bench):
     assert bench.cells_of(one, row) == [*missed, "1.00", "10"]
     assert bench.cells_of(one, row | {"nmi": 0.88})[7] == "yes"
     page = bench.page([bench.cells_of(one, row)])
-    assert "0 of 1 are within what is allowed. Outside: `GMC` (NGs, lam_components=2)." in page
+    assert (
+        "0 of 1 are within the allowed difference. Outside: `GMC` (NGs, lam_components=2)." in page
+    )
 
 
 def test_a_method_that_is_not_there_has_a_row(bench):

@@ -1,8 +1,8 @@
 """Save a fitted estimator and load it again, without pickle: loading a file runs none of its code.
 
-The file is a NumPy .npz: arrays, and a JSON text that says what they are and holds the rest. It is
-read with ``allow_pickle=False``, and only `ConsensusClusterer` and the classes
-of `polyspan.METHODS` are made from it.
+The file is a NumPy .npz: arrays, and a JSON text that describes them and holds everything else. It
+is read with ``allow_pickle=False``, and only `ConsensusClusterer` and the classes in
+`polyspan.METHODS` are created from it.
 """
 
 import json
@@ -24,7 +24,7 @@ from polyspan.selection import ConsensusClusterer
 from polyspan.solvers.arrays import to_numpy
 
 CLASSES = {cls.__name__: cls for cls in (ConsensusClusterer, *METHODS.values())}
-FORMAT = 1  # raised when older versions could not read the file
+FORMAT = 1  # increased whenever older versions cannot read the file
 _TEXT = "polyspan"  # name of the JSON text among the arrays
 
 
@@ -35,9 +35,9 @@ def save_model(model: MultiViewClusterer, path: str | Path, *, force: bool = Fal
     ----------
     model : estimator
         A fitted `ConsensusClusterer` or method of `polyspan.METHODS`. Arrays of other libraries are
-        stored as NumPy's.
+        stored as NumPy arrays.
     path : str or Path
-        Ends in ``.npz``.
+        The file, ending in ``.npz``.
     force : bool, default=False
         Replace the file if it exists.
 
@@ -61,9 +61,9 @@ def save_model(model: MultiViewClusterer, path: str | Path, *, force: bool = Fal
     _check_class(model)
     check_is_fitted(model, "labels_")
     if path.suffix != ".npz":
-        raise ValueError(f"{path}: a model is saved in a file that ends in .npz; rename it.")
+        raise ValueError(f"{path}: the name of a saved model must end in .npz; rename it.")
     if path.exists() and not force:
-        raise FileExistsError(f"{path} exists: choose another name, or save with force=True.")
+        raise FileExistsError(f"{path} exists: choose another name, or pass force=True.")
     from polyspan import __version__  # not known yet when this module is imported
 
     writer = _Writer()
@@ -78,7 +78,7 @@ def save_model(model: MultiViewClusterer, path: str | Path, *, force: bool = Fal
 
 
 def load_model(path: str | Path) -> Any:
-    """Read an estimator that `save_model` wrote; it predicts what the saved one did.
+    """Read an estimator written by `save_model`; it predicts the same labels as the saved one.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def load_model(path: str | Path) -> Any:
     Raises
     ------
     ValueError
-        The file is something else, of a newer version, or damaged.
+        The file is not a saved model, has a newer format, or is damaged.
     """
     try:
         with np.load(path, allow_pickle=False) as file:
@@ -113,7 +113,7 @@ def load_model(path: str | Path) -> Any:
 
 
 class _Refused(Exception):
-    """A file that is understood but not taken; what is said follows its name."""
+    """A file that can be read but is refused; the message goes after the file's name."""
 
 
 def _check_class(model: Any) -> None:
@@ -125,7 +125,7 @@ def _check_class(model: Any) -> None:
 
 
 class _Writer:
-    """Turn values into JSON; arrays and estimators are put aside, each once, and numbered."""
+    """Turn values into JSON; arrays and estimators are stored apart, each once, and numbered."""
 
     def __init__(self) -> None:
         self.arrays: dict[str, np.ndarray] = {}
@@ -182,7 +182,7 @@ class _Writer:
     def _estimator(self, model: MultiViewClusterer) -> dict[str, int]:
         _check_class(model)
         number = len(self.estimators)
-        self.estimators.append({})  # its place, before those inside it
+        self.estimators.append({})  # takes its place before the estimators inside it
         name, params = type(model).__name__, model.get_params(deep=False)
         fitted = {key: value for key, value in vars(model).items() if key not in params}
         self.estimators[number] = {
@@ -237,8 +237,8 @@ class _Reader:
         state = self._states[number]
         if state["class"] not in CLASSES:
             raise _Refused(
-                f"holds a {state['class']!r}, which is not one of polyspan's: update "
-                "polyspan, or save the model again."
+                f"holds a {state['class']!r}, which this version of polyspan does not have: "
+                "update polyspan, or save the model again."
             )
         cls = CLASSES[state["class"]]
         params = {key: self.get(form) for key, form in state["params"].items()}
@@ -249,7 +249,7 @@ class _Reader:
             )
         model = self._made[number] = cls(**params)
         for key, form in state["fitted"].items():
-            if not is_fitted(key):  # nothing else of the class is touched
+            if not is_fitted(key):  # a file may set fitted attributes only
                 raise ValueError(key)
             setattr(model, key, self.get(form))
         return model

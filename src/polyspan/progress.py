@@ -1,4 +1,4 @@
-"""Progress of long work: a bar with the time left on a terminal, lines elsewhere."""
+"""Progress of long work: a bar with the time left in a terminal, plain lines elsewhere."""
 
 import sys
 import time
@@ -14,7 +14,7 @@ Tell = Callable[[int, int, str], Any]
 
 @contextmanager
 def progress_bar() -> Iterator["Progress"]:
-    """Bars with the time left, on standard error; they vanish when all is done."""
+    """Show bars with the time left on standard error; they disappear when the work is done."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 
@@ -32,10 +32,10 @@ def progress_bar() -> Iterator["Progress"]:
 
 @contextmanager
 def telling(what: str, verbose: int = 1) -> Iterator[Tell | None]:
-    """Yield ``tell(done, total, text)``, which shows how far the steps of some work have come.
+    """Yield ``tell(done, total, text)``, which shows how many steps are done.
 
-    On a terminal this is a bar on standard error, elsewhere a line of standard output per step.
-    With ``verbose=0`` there is nothing to call: None.
+    In a terminal this is a bar on standard error, elsewhere one line per step on standard output.
+    With ``verbose=0`` it yields None.
 
     Examples
     --------
@@ -59,12 +59,12 @@ def telling(what: str, verbose: int = 1) -> Iterator[Tell | None]:
 
 
 def _time_left() -> Callable[[int, int], str]:
-    """A function that says how many steps are done, and how long the others will take."""
+    """Return a function that says how many steps are done and how long the rest will take."""
     started, steps = time.perf_counter(), 0
 
     def words(done: int, total: int) -> str:
         nonlocal started, steps
-        if total != steps:  # other work than before
+        if total != steps:  # new work has started
             started, steps = time.perf_counter(), total
         left = (time.perf_counter() - started) / max(done, 1) * (total - done)
         return f"{done} of {total}" + (f", {left:.0f} s left" if done else "")

@@ -215,7 +215,7 @@ def test_the_tutorial_shows_what_is_printed(folder, capsys):
     times = re.compile(r"in \d+\.\d s")
     assert times.sub("", capsys.readouterr().out) == times.sub("", shown[fitted])
     assert main(shlex.split(plain[-1])[1:]) == 0
-    assert "repeated: every label is as it was" in capsys.readouterr().out
+    assert "repeated: all labels are the same as before" in capsys.readouterr().out
     names = {}
     exec(compile(last, "your-own-data.md", "exec"), names)
     assert names["labels"].tolist() == column(read_labels())
@@ -247,7 +247,7 @@ def test_choice_without_labels(capsys):
     assert f"from polyspan import ConsensusClusterer\n\nlabels = {call}" in page
     assert "Certainty is the share of the members in the consensus" in page
     assert main(["fit", "--repeat", "labels.json", "--out", "again.csv"]) == 0
-    assert "every label is as it was" in capsys.readouterr().out
+    assert "all labels are the same as before" in capsys.readouterr().out
 
 
 def test_budget_of_the_choice(capsys):
@@ -260,7 +260,7 @@ def test_budget_of_the_choice(capsys):
     assert main(["fit", "--repeat", "labels.json"]) == 0
     again = json.loads(Path("labels-again.json").read_text())
     assert again["asked"] == settings["asked"]
-    assert "every label is as it was" in capsys.readouterr().out
+    assert "all labels are the same as before" in capsys.readouterr().out
 
 
 @pytest.mark.slow
@@ -291,11 +291,11 @@ def test_number_of_clusters_from_the_data(capsys):
     count, evidence = count_clusters(DATA.views, random_state=0)
     assert len(set(column(read_labels()))) == count
     shown = " ".join(capsys.readouterr().out.split())
-    assert "their number was chosen from the data" in shown
+    assert "number estimated from the data" in shown
     at = evidence["candidates"].index(count)
     gap, stability = evidence["gaps"][at], evidence["stability"][at]
     assert (
-        f"for their number: {count} (gap {gap:.3f}, stability {stability:.2f}, score 1.00)" in shown
+        f"for this number: {count} (gap {gap:.3f}, stability {stability:.2f}, score 1.00)" in shown
     )
     assert "Evidence for the number of clusters" in Path("report.html").read_text("utf-8")
     assert json.loads(Path("labels.json").read_text())["evidence"]

@@ -46,7 +46,7 @@ def test_repeat(folder, capsys):
     capsys.readouterr()
     assert main(["fit", "--repeat", "labels.json", "--out", "again.csv"]) == 0
     out, err = capsys.readouterr()
-    assert "repeated: every label is as it was" in out
+    assert "repeated: all labels are the same as before" in out
     assert err == ""
     assert Path("again.csv").read_text() == Path("labels.csv").read_text()
     first, second = (json.loads(Path(f"{name}.json").read_text()) for name in ("labels", "again"))
@@ -74,11 +74,11 @@ def test_repeat_says_what_changed(capsys):
     assert main(["fit", "--repeat", "labels.json", "--out", "again.csv"]) == 0
     out, err = capsys.readouterr()
     assert "polyspan: note: protein.csv has changed since labels.json was written\n" in err
-    assert "note: repeated, but the labels are not the same" in err
+    assert "note: repeated, but the labels differ" in err
     assert "repeated: every label" not in out
     Path("rna.csv").unlink()
     assert main(["fit", "--repeat", "labels.json", "--out", "third.csv"]) == 2
-    assert "there is no file rna.csv, which labels.json names" in capsys.readouterr().err
+    assert "there is no file rna.csv, which labels.json refers to" in capsys.readouterr().err
 
 
 def test_the_command_that_is_printed_repeats_the_run(folder, capsys):
@@ -89,7 +89,7 @@ def test_the_command_that_is_printed_repeats_the_run(folder, capsys):
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     for name in ("my labels-again.csv", "my labels-again-2.csv"):  # as often as it is pasted
         assert main(shlex.split(printed)[1:]) == 0
-        assert "every label is as it was" in capsys.readouterr().out
+        assert "all labels are the same as before" in capsys.readouterr().out
         assert Path(name).read_bytes() == before["my labels.csv"]
         assert Path(name).with_suffix(".json").is_file()
     assert {name: Path(name).read_bytes() for name in before} == before
@@ -113,7 +113,7 @@ def test_repeat_of_settings_without_budget_and_device(capsys):
         del settings["asked"][name]
     Path("labels.json").write_text(json.dumps(settings))
     assert main(["fit", "--repeat", "labels.json"]) == 0
-    assert "every label is as it was" in capsys.readouterr().out
+    assert "all labels are the same as before" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -122,4 +122,4 @@ def test_repeat_of_settings_without_budget_and_device(capsys):
 def test_repeat_of_something_else(no_work, capsys, text):
     Path("x.json").write_text(text)
     assert main(["fit", "--repeat", "x.json"]) == 2
-    assert "x.json does not hold the settings of a run" in capsys.readouterr().err
+    assert "x.json is not the settings file of a run" in capsys.readouterr().err

@@ -28,12 +28,12 @@ pytestmark = pytest.mark.usefixtures("folder")
         ([*FILES, *GRMSC3, "--set", "random_state=4"], "--set random_state: use --seed instead"),
         ([*FILES, *GRMSC3, "--set", "views=4"], "no parameter of GRMSC is called 'views'"),
         ([*FILES, "--set", "lam1=1"], "--set needs --method"),
-        ([*FILES, "--method", "grmsc", "--clusters", "61"], "--clusters 61: there are 60 samples"),
+        ([*FILES, "--method", "grmsc", "--clusters", "61"], "--clusters 61: must be from 1 to 60"),
         ([*FILES, "--method", "lrr", "--clusters", "3"], "LRR takes one view; got 2"),
         ([*FILES, *GRMSC3, "--seed", "-1"], "--seed must be from 0 to 2**32 - 1, got -1"),
         (
             [*FILES, *GRMSC3, "--budget", "9"],
-            "--budget limits the consensus of many methods",
+            "--budget is for the consensus of many methods",
         ),
         ([*FILES, "--budget", "-1"], "--budget must be a finite number >= 0, got -1.0"),
         ([*FILES, "--budget", "nan"], "--budget must be a finite number >= 0, got nan"),
@@ -115,10 +115,10 @@ def test_missing_keep(capsys):
     [
         ([*GRMSC3, "--device", "cuda:99"], "--device: device='cuda:99' is not available here"),
         (["--device", "cuda:99"], "--device: device='cuda:99' is not available here"),
-        ([*GRMSC3, "--device", "cpu", "--set", "device=cpu"], "mean the same: leave one out"),
+        ([*GRMSC3, "--device", "cpu", "--set", "device=cpu"], "mean the same thing: leave one out"),
         (
             ["--method", "concatkmeans", "--clusters", "3", "--device", "cpu"],
-            "--device: ConcatKMeans has no device, leave it out",
+            "--device: ConcatKMeans has no device: leave this option out",
         ),
     ],
 )

@@ -83,7 +83,7 @@ def test_labels_are_ignored_without_oracle():
 
 def test_oracle_without_labels():
     views, labels = mixed()
-    with pytest.raises(ValueError, match=r"^BestSingleView: oracle=True .* give them as y"):
+    with pytest.raises(ValueError, match=r"^BestSingleView: oracle=True .* pass them as y"):
         BestSingleView(LRR(3), oracle=True).fit(views)
     with pytest.raises(ValueError, match=r"^y has 59 labels for 60 samples"):
         BestSingleView(LRR(3), oracle=True).fit(views, labels[:-1])

@@ -164,7 +164,7 @@ def test_gaussian_kernel_has_its_width_in_medians():
 
 
 def test_sigma_has_one_number_per_view():
-    with pytest.raises(ValueError, match=r"sigma has 3 numbers for 2 views: give one per view"):
+    with pytest.raises(ValueError, match=r"sigma has 3 numbers for 2 views: pass one per view"):
         MLRSSC(3, sigma=[1.0, 1.0, 1.0]).fit(make_subspaces(45, 3).views)
 
 

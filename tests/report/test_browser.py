@@ -21,7 +21,7 @@ def test_pointing_at_a_sample_names_it(see, digits_page):
     assert f"cluster {model.labels_[i]}, certainty " in tip
     assert state(browser)["hovered"] == i
     point_at(browser, i, click=True)
-    assert f"Chosen: digit-{i:03d}: cluster {model.labels_[i]}" in css(browser, "#readout").text
+    assert f"Selected: digit-{i:03d}: cluster {model.labels_[i]}" in css(browser, "#readout").text
 
 
 def test_legend_highlights_and_hides(see, digits_page):
@@ -73,7 +73,7 @@ def test_search_finds_a_sample(see, digits_page):
     assert not css(browser, "#hits").is_displayed()
     box.clear()
     box.send_keys("nobody")
-    assert css(browser, "#hits").text == "No sample has this in its id."
+    assert css(browser, "#hits").text == "No sample id contains this."
     box.send_keys(Keys.ESCAPE)
     assert not css(browser, "#hits").is_displayed()
 
@@ -95,11 +95,11 @@ def test_keyboard_alone(see, digits_page):
     css(browser, "#over").send_keys(Keys.ARROW_RIGHT)
     assert state(browser)["selected"] == 0
     css(browser, "#over").send_keys(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, Keys.ARROW_LEFT)
-    assert "Chosen: digit-001" in css(browser, "#readout").text
+    assert "Selected: digit-001" in css(browser, "#readout").text
     css(browser, "#over").send_keys("+")
     assert state(browser)["zoom"] > 1
     css(browser, "#over").send_keys(Keys.ESCAPE)
-    assert css(browser, "#readout").text == "No sample chosen."
+    assert css(browser, "#readout").text == "No sample selected."
     unreachable = browser.execute_script(
         "return [...document.querySelectorAll('button, a, input, select')]"
         ".filter((e) => e.tabIndex < 0 || !(e.textContent + e.ariaLabel + e.id).trim()).length"

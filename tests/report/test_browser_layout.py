@@ -116,7 +116,7 @@ def test_20000_samples_respond(see, many):
     point_at(browser, i)
     assert f"cell-{i:05d}" in css(browser, "#tip").text
     css(browser, "#search").send_keys("cell-19999\n")
-    assert "Chosen: cell-19999" in css(browser, "#readout").text
+    assert "Selected: cell-19999" in css(browser, "#readout").text
     before = inked(browser, clusters[0]["color"])
     browser.find_elements("css selector", "#legend .hide")[0].click()
     assert inked(browser, clusters[0]["color"]) < before / 4

@@ -206,7 +206,7 @@ def test_notes_on_convergence_and_on_other_labels(tmp_path, digits):
         model = GRMSC(n_clusters=10, max_iter=3, random_state=0).fit(data.views)
     labels = model.labels_.copy()
     text = report(tmp_path, data, model, "a")
-    assert "stopped after max_iter=3 iterations before it converged" in text
+    assert "stopped after max_iter=3 iterations without converging" in text
     assert "differ from those of" not in text
     labels[:20] = (labels[:20] + 1) % 10
     text = report(tmp_path, data, model, "b", labels=labels)

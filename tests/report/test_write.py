@@ -31,7 +31,7 @@ def test_same_input_same_file(tmp_path, digits, monkeypatch):
 def test_nothing_is_overwritten_or_left_behind(tmp_path, digits, monkeypatch):
     file = tmp_path / "report.html"
     file.write_text("mine")
-    with pytest.raises(FileExistsError, match="exists: say force"):
+    with pytest.raises(FileExistsError, match="exists: pass force=True"):
         report(tmp_path, *digits)
     assert file.read_text() == "mine"
     monkeypatch.setattr(write, "build_page", lambda *_: 1 / 0)
@@ -59,7 +59,7 @@ def test_a_file_that_appears_meanwhile_is_kept(tmp_path, digits, monkeypatch):
         return "ours"
 
     monkeypatch.setattr(write, "build_page", slow)
-    with pytest.raises(FileExistsError, match="exists: say force"):
+    with pytest.raises(FileExistsError, match="exists: pass force=True"):
         report(tmp_path, *digits)
     assert (tmp_path / "report.html").read_text() == "theirs"
 
@@ -86,7 +86,7 @@ def test_what_does_not_fit_is_refused_before_any_work(tmp_path, digits, change, 
 
 def test_bad_paths_and_a_foreign_estimator(tmp_path, digits):
     data, model = digits
-    with pytest.raises(FileNotFoundError, match="does not exist: make it"):
+    with pytest.raises(FileNotFoundError, match="does not exist: create it"):
         report(tmp_path / "nowhere", data, model)
     with pytest.raises(IsADirectoryError, match="is a folder: name a file"):
         report(tmp_path, data, model, "")

@@ -387,7 +387,7 @@ def test_evidence_has_a_line_for_every_candidate(planted):
 
 
 def test_count_refuses_too_few_samples():
-    with pytest.raises(ValueError, match="cannot be estimated from 4 samples: give n_clusters"):
+    with pytest.raises(ValueError, match="cannot be estimated from 4 samples: pass n_clusters"):
         ConsensusClusterer().fit(np.eye(4))
 
 

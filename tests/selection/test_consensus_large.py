@@ -302,4 +302,4 @@ def test_from_files_to_a_report(planted, few_are_many, tmp_path, capsys):
     assert "AnchorGRMSC" in page
     assert "LMVSC" in page
     repeat(tmp_path / "labels.json", out=tmp_path / "again.csv")
-    assert "every label is as it was" in capsys.readouterr().out
+    assert "all labels are the same as before" in capsys.readouterr().out

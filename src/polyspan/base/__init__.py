@@ -1,8 +1,9 @@
-"""What every method has: the way from views to labels, once, and what kinds of methods there are.
+"""The base classes: the path from views to labels, shared by all methods, and the kinds of method.
 
-- `RepresentationClusterer` represents samples by samples, and clusters the affinity of that;
-- `GraphClusterer` learns a graph of the samples, and cuts it;
-- `EmbeddingClusterer` embeds the samples, and runs k-means there.
+- `RepresentationClusterer` writes each sample in terms of the others and clusters the affinity
+  this gives;
+- `GraphClusterer` learns a graph of the samples and cuts it;
+- `EmbeddingClusterer` embeds the samples and runs k-means on the embedding.
 """
 
 from polyspan.base.embedding import EmbeddingClusterer

@@ -12,8 +12,8 @@ from polyspan.solvers.loop import Solution
 class EmbeddingClusterer(ScaledClusterer):
     """Base of methods whose solver finds coordinates Y (n x p), which k-means clusters.
 
-    Rows are scaled to unit length before, unless the method says that they are right as they are
-    (``by_direction``). Of more than 20,000 samples the restarts of k-means see that many.
+    Rows are first scaled to unit length, unless the method sets ``by_direction`` to False. With
+    more than 20,000 samples, the restarts of k-means see only 20,000 of them.
     """
 
     by_direction: ClassVar[bool] = True

@@ -12,8 +12,8 @@ from polyspan.solvers.loop import Solution
 class GraphClusterer(ScaledClusterer):
     """Base of methods whose solver finds a graph W, symmetric and non-negative.
 
-    The labels are its connected components, where the method makes it have ``n_clusters`` of them
-    (``components``), or come from normalised spectral clustering.
+    If the method gives W ``n_clusters`` connected components (``components``), these are the
+    clusters; otherwise the labels come from normalised spectral clustering.
     """
 
     components: ClassVar[bool] = False

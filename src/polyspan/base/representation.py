@@ -1,4 +1,4 @@
-"""Methods that represent samples by samples."""
+"""Methods that write each sample in terms of the others."""
 
 from typing import Any
 
@@ -21,8 +21,8 @@ from polyspan.solvers.loop import Solution
 class RepresentationClusterer(Iterative):
     """Base of methods whose solver finds Z (n x n): column j is sample j in terms of all samples.
 
-    Its affinity, ``|Z| + |Z|^T`` or its largest entries, is clustered by spectral clustering; new
-    samples are represented by the fitted ones.
+    Spectral clustering is run on its affinity, ``|Z| + |Z|^T`` or its largest entries; new samples
+    are written in terms of the fitted ones.
     """
 
     solves_products = True
@@ -31,7 +31,7 @@ class RepresentationClusterer(Iterative):
     n_kept: int = param(integer(1), default=10)
 
     def represent(self, X: Any) -> Array:
-        """Solve for Z and no more; the model is checked and stays unfitted.
+        """Check the model and solve for Z, without fitting.
 
         Parameters
         ----------
@@ -49,7 +49,7 @@ class RepresentationClusterer(Iterative):
         labels = spectral_clustering(
             W, self.n_clusters, n_init=self.n_init, random_state=self.random_state
         )
-        if getattr(self, "device", None) is not None:  # what was moved there is brought back
+        if getattr(self, "device", None) is not None:  # bring back what was moved there
             Z, W = to_numpy(Z), W if sp.issparse(W) else to_numpy(W)
         moments = None
         if self.scale == "standard+unit":
@@ -58,7 +58,7 @@ class RepresentationClusterer(Iterative):
             "labels_": labels,
             "representation_": Z,
             "affinity_matrix_": W,
-            # What new samples are scaled by and compared with.
+            # Used to scale new samples and to compare them with the fitted ones.
             "_moments": moments,
             "_dictionary": [filled(X.copy() if sp.issparse(X) else to_numpy(X) + 0) for X in Xs],
         }
@@ -66,27 +66,27 @@ class RepresentationClusterer(Iterative):
     def predict(self, X: Any) -> np.ndarray:
         """Find the clusters of new samples, without changing the fit.
 
-        A new sample x gets the column z that it would add to the representation Z, with the fitted
-        samples as they are; then it is placed in their spectral embedding::
+        A new sample x gets the column z that it would add to the representation Z if the columns
+        of the fitted samples stayed the same; it is then placed in their spectral embedding::
 
             z = argmin_z  sum_k w_k |x_k - X_k z|^2 + g z^T (Z Z^T)^-1/2 z
             y = sum_i |z_i| / sqrt(d_i)  v_i / lambda
 
         X_k are the scaled views of the fitted samples (the sum is over the views that x has) and
-        w_k the ``view_weights``, 1 without them. The second term is what z adds to the nuclear norm
-        of Z, to first order: ``|[Z z]|_* = |Z|_* + z^T (Z Z^T)^-1/2 z / 2``; it keeps z within the
-        subspaces that were found. Its weight g is a tenth of the mean squared length of the fitted
-        samples. v_i is the row of sample i in the eigenvectors of the normalised affinity, lambda
-        their eigenvalues, d_i the degree of i: a fitted sample with these affinities has the same
-        y (Nystroem's extension). With ``affinity="sparse"`` only the ``n_kept`` largest ``|z_i|``
-        count. The label is that of the nearest mean of the fitted clusters, y scaled to unit
-        length.
+        w_k the ``view_weights``, or 1 if there are none. The second term is what z adds to the
+        nuclear norm of Z, to first order: ``|[Z z]|_* = |Z|_* + z^T (Z Z^T)^-1/2 z / 2``; it keeps
+        z within the fitted subspaces. Its weight g is a tenth of the mean squared length of the
+        fitted samples. v_i is the row of sample i in the eigenvectors of the normalised affinity,
+        lambda their eigenvalues, d_i the degree of i: a fitted sample with these affinities has
+        the same y (Nystroem's extension). With ``affinity="sparse"`` only the ``n_kept`` largest
+        ``|z_i|`` count. y is scaled to unit length, and the label is that of the nearest mean of
+        the fitted clusters.
 
         Parameters
         ----------
         X : list, tuple or dict of (m, d_k) arrays, or one (m, d) array
-            The new samples, in the views and features of ``fit``; views in a dictionary are
-            matched by name. They are scaled as the fitted ones were, and computed in NumPy.
+            The new samples, with the same views and features as in ``fit``; views in a dictionary
+            are matched by name. They are scaled like the fitted ones; the computation is in NumPy.
 
         Returns
         -------
@@ -118,5 +118,5 @@ class RepresentationClusterer(Iterative):
         )
 
     def _weights(self) -> list[float] | None:
-        """Weights of the prepared views, None for equal ones."""
+        """Weights of the prepared views, or None if they are equal."""
         return None

@@ -1,4 +1,4 @@
-"""The way from views to labels, once for all methods: check, scale, solve, cluster."""
+"""The path from views to labels, shared by all methods: check, scale, solve, cluster."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -29,9 +29,9 @@ from polyspan.solvers.cache import active, shared
 from polyspan.solvers.loop import Run, Solution
 from polyspan.solvers.messages import warn_user
 
-# Parameters that do not change what `solve` finds, only what becomes of it.
+# Parameters that do not change what `solve` finds, only how it is used afterwards.
 AFTER_THE_SOLUTION = {"affinity", "n_kept", "n_init", "random_state", "views"}
-# What a fit keeps for `predict` and does not show.
+# Private attributes that a fit keeps for `predict`.
 HIDDEN = frozenset(
     {
         "_bipartite",
@@ -45,12 +45,12 @@ HIDDEN = frozenset(
         "_view_widths",
     }
 )
-# Attributes that `check` sets; `fit` sets the others, and takes away those of an earlier fit.
+# Attributes that `check` sets; `fit` sets the others and removes those of an earlier fit.
 CHECKED = {"n_features_in_", "feature_names_in_", "view_names_", "_view_widths", "_kernel_maps"}
 
 
 def is_fitted(name: str) -> bool:
-    """Whether an attribute of this name is one that fits set: it ends in _, or is hidden.
+    """Whether an attribute of this name is set by a fit: it ends in _ or is one of `HIDDEN`.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def is_fitted(name: str) -> bool:
 
 
 class About(NamedTuple):
-    """What the table of methods says of a method; plain text, mathematics in ASCII."""
+    """A method's row in the table of methods; plain text, mathematics in ASCII."""
 
     paper: str  # short citation with the year; arXiv:... or doi:... at its end becomes a link
     objective: str
@@ -72,7 +72,7 @@ class About(NamedTuple):
 
 @dataclass(slots=True)
 class ViewTags(Tags):
-    """Tags of a method, as scikit-learn has them, and what it says of views.
+    """The scikit-learn tags of a method, and two more about views.
 
     Examples
     --------
@@ -83,24 +83,24 @@ class ViewTags(Tags):
     """
 
     single_view: bool = False  # takes one view only
-    missing_views: bool = False  # takes samples without a view, as rows of NaN
+    missing_views: bool = False  # takes samples that lack a view (rows of NaN)
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(param,))
 @dataclass(eq=False, repr=False, kw_only=True)
 class MultiViewClusterer(ClusterMixin, BaseEstimator):
-    """Base of all methods; the bases between tell what kind of method it is.
+    """Base of all methods; the classes derived from it are the bases of each kind of method.
 
-    A subclass declares its parameters as fields (`polyspan.inputs.params.param`), of which the
-    constructor is made. It has ``about``, its row in the table of methods, and ``solve(views,
+    A subclass declares its parameters as fields (`polyspan.inputs.params.param`), from which the
+    constructor is built. It has ``about``, its row in the table of methods, and ``solve(views,
     Xs)``, which gets the checked and the scaled views and returns a
-    `polyspan.solvers.loop.Solution`. Solvers return, `fit` assigns.
+    `polyspan.solvers.loop.Solution`. Solvers only return values; `fit` sets the attributes.
     """
 
     about: ClassVar[About]
-    view_tags: ClassVar[Mapping[str, bool]] = {}  # what is not False of `ViewTags`
-    # Whether `solve` may read n_clusters. A method that says False shares its solution between
-    # different numbers of clusters, see `polyspan.solvers.cache`.
+    view_tags: ClassVar[Mapping[str, bool]] = {}  # the `ViewTags` that are not False
+    # Whether `solve` may read n_clusters. If False, one solution is shared between different
+    # numbers of clusters, see `polyspan.solvers.cache`.
     solve_counts: ClassVar[bool] = True
 
     n_clusters: int = param(integer(1), default=8, kw_only=False)
@@ -111,7 +111,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
         super().__init_subclass__(**options)
         dataclass(eq=False, repr=False, kw_only=True)(cls)
 
-    # ---- the way -------------------------------------------------------------------------------
+    # ---- from views to labels ------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Cluster the samples.
@@ -143,9 +143,10 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
         return self
 
     def check(self, X: Any) -> Views:
-        """Check parameters and views, without fitting: what can be known to fail fails here.
+        """Check parameters and views without fitting, to find errors before any work is done.
 
-        It sets ``n_features_in_``, ``view_names_`` and what is hidden of them, and nothing else.
+        Only ``n_features_in_``, ``feature_names_in_``, ``view_names_`` and private attributes
+        about the views are set.
 
         Parameters
         ----------
@@ -154,7 +155,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
         Returns
         -------
         Views
-            The views in one form, as the method will see them.
+            The views as the method will see them.
         """
         name = type(self).__name__
         self._check_params()
@@ -173,19 +174,19 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
         return self._prepare(views)
 
     def _views(self, X: Any) -> Views:
-        """The views in one form."""
+        """Convert X to `Views` and check it."""
         return check_views(X, self.views, self, missing=get_tags(self).missing_views)
 
     def scaled(self, views: Views) -> list[Array]:
-        """Return checked views as `solve` wants them."""
+        """Return checked views as `solve` needs them."""
         return views.arrays
 
     def solve(self, views: Views, Xs: list[Array]) -> Solution:
-        """What the method is: a pure function of checked views, scaled views and parameters."""
+        """Solve the problem, using only the checked views, the scaled views and the parameters."""
         raise NotImplementedError
 
     def _solution(self, views: Views, Xs: list[Array], y: Any = None) -> Solution:
-        """By `solve`, or from an earlier fit inside `polyspan.solvers.cache.sharing`."""
+        """Call `solve`, or reuse the solution of an earlier fit inside `solvers.cache.sharing`."""
         if active.get() is None or not self._shareable():
             return self.solve(views, Xs)
         after = AFTER_THE_SOLUTION | (set() if self.solve_counts else {"n_clusters"})
@@ -194,14 +195,14 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
         return shared(solve_problem, what, views.arrays, views.n_samples**2 * views.itemsize)
 
     def _cluster(self, found: Solution, views: Views, Xs: list[Array]) -> dict[str, Any]:
-        """Labels, and what belongs to them, by the names of the fitted attributes."""
+        """Return the labels and what comes with them, by the names of the fitted attributes."""
         return {"labels_": found.Z}
 
-    # ---- what a method may say of itself -------------------------------------------------------
+    # ---- what a subclass may override ----------------------------------------------------------
 
     @classmethod
     def parameter_checks(cls) -> dict[str, Check]:
-        """Check of every parameter, by name; ``views`` has none, it is checked with the data.
+        """Checks of the parameters, by name; ``views`` has none, as it is checked with the data.
 
         Examples
         --------
@@ -210,43 +211,43 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
         'a finite number > 0'
         """
         found: dict[str, Check] = {}
-        for one in reversed(cls.__mro__):  # a new default keeps the check of the class before
+        for one in reversed(cls.__mro__):  # a new default keeps the inherited check
             for name, field in vars(one).get("__dataclass_fields__", {}).items():
                 if "check" in field.metadata:
                     found[name] = field.metadata["check"]
         return found
 
     def footprint(self, views: Views) -> tuple[float, float]:
-        """Peak memory: the number of n x n matrices, and of numbers per sample beside them."""
+        """Peak memory: how many n x n matrices, and how many further numbers per sample."""
         n = views.n_samples
         return 10 + 5 * sum(min(view.shape[1], n) for view in views.arrays) / n, 0.0
 
     def _shareable(self) -> bool:
-        """Whether views and parameters say all that `solve` finds: it draws no random numbers."""
+        """Whether `solve` depends on views and parameters alone, without random numbers."""
         return True
 
     def _neighbors(self, n: int) -> int:
-        """Return ``n_neighbors``, or what None stands for with n samples."""
+        """Return ``n_neighbors``, or its default for n samples if it is None."""
         given: int | None = getattr(self, "n_neighbors", None)
         usual = self.__dataclass_fields__["n_neighbors"].metadata["check"].usual
         return min(usual, n - 1) if given is None else given
 
     def _given(self, *names: str) -> dict[str, Any]:
-        """Return some parameters by name."""
+        """Return the named parameters as a dictionary."""
         return {name: getattr(self, name) for name in names}
 
     def _prepare(self, views: Views) -> Views:
-        """What a method does to checked views before they are scaled."""
+        """Change checked views before they are scaled; here they stay the same."""
         return views
 
     def _prepare_new(self, views: Views) -> Views:
-        """The same for new samples."""
+        """Do the same to new samples."""
         return views
 
     # ---- checks --------------------------------------------------------------------------------
 
     def _check_params(self) -> None:
-        """Check the parameters that are not as they come."""
+        """Check the parameters that differ from their defaults."""
         defaults, own = type(self), self.get_params(deep=False)
         own = {k: v for k, v in own.items() if k != "views" and v is not getattr(defaults, k)}
         if own:
@@ -256,7 +257,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
             )
 
     def _check_counts(self, n: int) -> None:
-        """Refuse more clusters or neighbours than n samples allow."""
+        """Refuse more clusters or neighbours than there can be with n samples."""
         name = type(self).__name__
         if self.n_clusters is not None and self.n_clusters > n:
             raise ValueError(
@@ -278,26 +279,26 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
         return self._prepare_new(Views(arrays, self.view_names_))
 
     def _in_order(self, arrays: list[Any], names: list[str], named: bool) -> list[Any]:
-        """Return new views in the order of the fitted ones, or refuse them."""
+        """Return new views in the order of the fitted ones, or raise if they do not match."""
         name = type(self).__name__
         if len(arrays) != len(self.view_names_):
             raise ValueError(
                 f"{name}.predict: got {len(arrays)} views, but the model was fitted on "
-                f"{len(self.view_names_)}: give the same views as to fit."
+                f"{len(self.view_names_)}: pass the same views as to fit."
             )
         numbers = [str(k) for k in range(len(self.view_names_))]
         if named and names != self.view_names_ and self.view_names_ != numbers:
             if set(names) != set(self.view_names_):
                 raise ValueError(
                     f"{name}.predict got the views {', '.join(names)}, but the model was fitted on "
-                    f"{', '.join(self.view_names_)}: give views of the same names."
+                    f"{', '.join(self.view_names_)}: pass views with the same names."
                 )
             arrays = [arrays[names.index(known)] for known in self.view_names_]
         for view, known, d in zip(arrays, self.view_names_, self._view_widths, strict=True):
             if view.shape[1] != d:
                 raise ValueError(
                     f"{name}.predict: view {known} has {view.shape[1]} features, but the model was "
-                    f"fitted on {d}: give the same features as to fit."
+                    f"fitted on {d}: pass the same features as to fit."
                 )
         return arrays
 
@@ -309,9 +310,9 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
 
 
 class ScaledClusterer(MultiViewClusterer):
-    """Methods that work on scaled views and end in k-means: all but those that wrap others."""
+    """Methods that scale the views and end in k-means: all except those that wrap others."""
 
-    solves_products: ClassVar[bool] = False  # whether a solver has X^T X + I in it
+    solves_products: ClassVar[bool] = False  # whether the solver uses X^T X + I
 
     scale: str | None = param(one_of(*SCALES), default="unit")
     n_init: int = param(integer(1), default=20)
@@ -324,14 +325,14 @@ class ScaledClusterer(MultiViewClusterer):
 
 
 class Iterative(ScaledClusterer):
-    """Methods with a loop that ends when residuals are below ``tol``."""
+    """Methods with a loop that ends when the residuals are below ``tol``."""
 
     max_iter: int = param(integer(1), default=100)
     tol: float = param(real(0), default=1e-6)
     verbose: int = param(integer(0), default=0)
 
     def _run(self) -> Run:
-        """Return the loop: it counts, records, prints if ``verbose``, and stops."""
+        """Return the loop, which counts, records, prints if ``verbose``, and stops."""
         return Run(type(self).__name__, self.max_iter, self.tol, self.verbose)
 
 
@@ -347,27 +348,27 @@ class Penalised(Iterative):
 
 
 class OnDevice(ScaledClusterer):
-    """Methods whose solver can run elsewhere than on the processor."""
+    """Methods whose solver can run on another device than the CPU."""
 
     device: str | None = param(device_or_none, default=None)
 
 
 class Problem(NamedTuple):
-    """All that a solver may know beside the data; also the key of its solution."""
+    """Everything a solver may use besides the data; also the key of its solution."""
 
     method: type[MultiViewClusterer]
     params: tuple[tuple[str, Any], ...]
 
 
 def solve_problem(what: Problem, arrays: Sequence[Array]) -> Solution:
-    """Solve by a model that has nothing but the parameters that were described."""
+    """Solve with a new model that has these parameters and no others."""
     model = what.method(**dict(what.params))
     views = Views(list(arrays), [str(k) for k in range(len(arrays))])
     return model.solve(views, model.scaled(views))
 
 
 def _frozen(value: Any) -> Any:
-    """Lists and vectors as tuples, which can be part of a key."""
+    """Turn lists and vectors into tuples, which can be part of a key."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
     return tuple(map(_frozen, value)) if isinstance(value, list | tuple) else value

@@ -1,4 +1,4 @@
-"""What is printed: failures and notes on standard error, and the words of `polyspan fit`."""
+"""Printed text: errors and notes on standard error, and the output of `polyspan fit`."""
 
 import shlex
 import sys
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 def fail(error: object, code: int) -> int:
-    """Say what went wrong; returns the exit code."""
+    """Print an error; returns the exit code."""
     print(f"polyspan: {error}", file=sys.stderr)
     return code
 
 
 def note(words: str) -> None:
-    """Say what a person should know, though nothing went wrong."""
+    """Print something the user should know although nothing went wrong."""
     print(f"polyspan: note: {words}", file=sys.stderr)
 
 
@@ -53,12 +53,12 @@ def views_text(data: "MatchedViews") -> str:
 
 
 def found_text(found: "Found") -> str:
-    """What was found: clusters, method or consensus, evidence, sizes, certainty."""
+    """The result: clusters, method or consensus, evidence, sizes, certainty."""
     import numpy as np
 
     names, sizes = np.unique(found.labels, return_counts=True)
-    auto = " (their number was chosen from the data)" if found.evidence is not None else ""
-    head = f"{len(names)} clusters{auto} in {found.seconds:.1f} s: "
+    auto = " (number estimated from the data)" if found.evidence is not None else ""
+    head = f"{len(names)} cluster{'s' * (len(names) != 1)}{auto} in {found.seconds:.1f} s: "
     table = getattr(found.estimator, "table_", None)
     if table is None:
         lines = [head + _call(found.estimator)]
@@ -68,20 +68,21 @@ def found_text(found: "Found") -> str:
         members = f"{used} member" + "s" * (used != 1)
         lines = [f"{head}consensus of {members}, chosen without labels from {ran} that ran"]
         if lost := len(table) - ran:
-            lines.append(f'{lost} more did not run or failed: "members" in the settings says why')
+            lines.append(f'{lost} more failed or did not run; see "members" in the settings file')
         lines.append(f"nearest to the consensus: {_call(found.estimator.best_estimator_)}")
     if found.evidence is not None:
-        lines.append(f"evidence for their number: {count_text(found.evidence)}")
+        lines.append(f"evidence for this number: {count_text(found.evidence)}")
     counts = ", ".join(f"{name}: {size}" for name, size in zip(names, sizes, strict=True))
     lines.append(f"samples per cluster  {counts}")
     if found.certainty is not None:
         mean, low = np.mean(found.certainty), int(np.sum(found.certainty < 0.5))
-        lines.append(f"certainty {mean:.2f} on average, below 0.5 for {low} samples")
+        few = f"{low} sample" + "s" * (low != 1)
+        lines.append(f"certainty {mean:.2f} on average, below 0.5 for {few}")
     return "\n".join("\n".join(textwrap.wrap(line, 100)) for line in lines)
 
 
 def _call(model: Any) -> str:
-    """The estimator as one would type it, on one line."""
+    """The estimator as you would type it, on one line."""
     return " ".join(repr(model).split())
 
 
@@ -96,7 +97,7 @@ def count_text(evidence: Mapping[str, Any], most: int = 3) -> str:
 
 
 def files_text(targets: Targets) -> str:
-    """The files that were written, and what each is."""
+    """The files that were written, and what each contains."""
     again = f"settings; `{repeat_command(targets)}` repeats this run"
     rows = [(str(targets.labels), "labels"), (str(targets.settings), again)]
     if targets.report is not None:
@@ -106,5 +107,5 @@ def files_text(targets: Targets) -> str:
 
 
 def repeat_command(targets: Targets) -> str:
-    """The command that repeats the run; it finds a free name for the labels itself."""
+    """The command that repeats the run; it chooses a free name for the labels."""
     return shlex.join(["polyspan", "fit", "--repeat", str(targets.settings)])

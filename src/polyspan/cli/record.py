@@ -1,4 +1,4 @@
-"""The settings file of a run: what is kept, and how it is read, repeated and compared."""
+"""The settings file of a run: what it holds, and how it is read, repeated and compared."""
 
 import hashlib
 import json
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1  # of the settings file
 ASKED = {"files", "clusters", "method", "set", "seed", "id", "drop", "missing", "header"}
-ASKED_LATER = {"budget", "device"}  # settings files of before have no such thing
+ASKED_LATER = {"budget", "device"}  # older settings files do not have these
 
 
 def describe_run(
@@ -53,7 +53,7 @@ def describe_run(
 
 
 def _asked(request: Request, folder: Path) -> dict[str, Any]:
-    """The request, with file paths relative to the folder of the settings."""
+    """The request, with file paths relative to the folder of the settings file."""
     return {
         "files": [relative(file, folder) for file in request.files],
         "clusters": "auto" if request.clusters is None else request.clusters,
@@ -115,7 +115,7 @@ def _versions() -> dict[str, str]:
 
 
 def read_settings(path: Path) -> dict[str, Any]:
-    """The settings in a file, if they are complete."""
+    """Read the settings in a file; raise if they are not complete."""
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
     try:
@@ -126,22 +126,24 @@ def read_settings(path: Path) -> dict[str, Any]:
             raise ValueError
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(
-            f"{path} does not hold the settings of a run: name the .json file beside the labels"
+            f"{path} is not the settings file of a run: use the .json file next to the labels"
         ) from error
     return found
 
 
 def earlier_request(path: Path, settings: Mapping[str, Any]) -> Request:
-    """The request behind these settings; notes which files have changed since."""
+    """The request behind these settings; prints a note for each file that has changed since."""
     asked = settings["asked"]
     files = [os.path.normpath(path.parent / file) for file in asked["files"]]
     for file, then in zip(files, settings["sha256"], strict=True):
         if not Path(file).is_file():
-            raise FileNotFoundError(f"there is no file {file}, which {path} names")
+            raise FileNotFoundError(f"there is no file {file}, which {path} refers to")
         if sha256(Path(file)) != then:
             note(f"{file} has changed since {path} was written")
     if settings["polyspan"] != __version__:
-        note(f"{path} was written by polyspan {settings['polyspan']}, this is {__version__}")
+        note(
+            f"{path} was written by polyspan {settings['polyspan']}; this is polyspan {__version__}"
+        )
     return Request(
         files,
         clusters=None if asked["clusters"] == "auto" else asked["clusters"],
@@ -171,8 +173,8 @@ def free_place(labels: Path, force: bool) -> Path:
 
 
 def compare(earlier: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
-    """Say whether the labels are those of the earlier run."""
+    """Print whether the labels are the same as those of the earlier run."""
     if earlier["labels_sha256"] == settings["labels_sha256"]:
-        print("repeated: every label is as it was")
+        print("repeated: all labels are the same as before")
     else:
-        note("repeated, but the labels are not the same as those of the earlier run")
+        note("repeated, but the labels differ from those of the earlier run")

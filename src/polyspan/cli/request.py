@@ -1,6 +1,6 @@
-"""The request of `polyspan fit`, and whether it can be met.
+"""The request of `polyspan fit`, and its checks.
 
-Anything wrong with the request or the files is found before any work and raised as an
+Anything wrong with the request or the files is found before any work is done, and raised as an
 `InputError`.
 """
 
@@ -72,7 +72,7 @@ def parse_settings(items: Sequence[str]) -> dict[str, Any]:
 
 
 def check_request(request: Request) -> Any:
-    """Return the estimator for a request, or refuse the request."""
+    """Return the estimator for a request, or raise if the request cannot be met."""
     if not 0 <= request.seed < 2**32:
         raise ValueError(f"--seed must be from 0 to 2**32 - 1, got {request.seed}")
     model = _build(request)
@@ -116,12 +116,12 @@ def _keepers() -> str:
 
     found = [name for name, cls in METHODS.items() if get_tags(cls()).missing_views]
     if not found:
-        return "no method of this version can handle that; use --missing drop"
+        return "no method in this version can handle missing views; use --missing drop"
     return f"use {', '.join(found)}, or --missing drop"
 
 
 def _check_consensus(request: Request) -> None:
-    """Refuse what a consensus cannot do, or what only it can."""
+    """Refuse options that a consensus does not have, or that only a consensus has."""
     from polyspan.inputs.params import real
 
     if request.missing == "keep" and (request.method is None or request.clusters is None):
@@ -133,7 +133,7 @@ def _check_consensus(request: Request) -> None:
         return
     if request.method is not None:
         raise ValueError(
-            "--budget limits the consensus of many methods, and --method names one: leave one out"
+            "--budget is for the consensus of many methods, but --method names one: leave one out"
         )
     if wrong := real(0)(request.budget):
         raise ValueError(f"--budget must be {wrong}, got {request.budget!r}")
@@ -146,23 +146,23 @@ def _set_device(model: Any, request: Request) -> None:
     if request.device is None:
         return
     if "device" in request.params:
-        raise ValueError("--device and --set device=... mean the same: leave one out")
+        raise ValueError("--device and --set device=... mean the same thing: leave one out")
     check_device("--device", request.device)
     if "device" in model.get_params(deep=False):
         model.set_params(device=request.device)
     elif request.clusters is not None:
-        raise ValueError(f"--device: {type(model).__name__} has no device, leave it out")
+        raise ValueError(f"--device: {type(model).__name__} has no device: leave this option out")
 
 
 def check_data(data: "MatchedViews", model: Any, clusters: int | None) -> None:
-    """Refuse data that the estimator cannot take."""
+    """Refuse data that the estimator cannot handle."""
     views, n = dict(zip(data.view_names, data.views, strict=True)), data.views[0].shape[0]
     if clusters is not None and not 1 <= clusters <= n:
-        raise ValueError(f"--clusters {clusters}: there are {n} samples")
+        raise ValueError(f"--clusters {clusters}: must be from 1 to {n}, the number of samples")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit repeats them
         if clusters is None and model.n_clusters != "auto":
-            model.set_params(n_clusters=1)  # they are counted later
+            model.set_params(n_clusters=1)  # their number is estimated later
         elif clusters is not None:
             model.set_params(n_clusters=clusters)
         model.check(views)

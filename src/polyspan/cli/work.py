@@ -1,4 +1,4 @@
-"""The work of `polyspan fit`: one estimator is fitted, a method or the consensus of many."""
+"""The work of `polyspan fit`: fit one estimator, which is a method or the consensus of many."""
 
 import sys
 import time
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class Found(NamedTuple):
-    """What the work found."""
+    """The result of `cluster`."""
 
-    estimator: Any  # fitted: labels_, and certainty_ where it is known
+    estimator: Any  # fitted: has labels_, and certainty_ where it is known
     evidence: Any = None  # for the number of clusters, when it was not given
     seconds: float = 0.0
     complaints: tuple[str, ...] = ()  # the warnings, each once
@@ -50,14 +50,14 @@ def cluster(request: Request, data: "MatchedViews", model: Any) -> Found:
 
 
 def _fit_consensus(model: Any, views: dict[str, Any]) -> Any:
-    """Fit a consensus, which counts the clusters itself."""
+    """Fit a consensus, which estimates the number of clusters itself."""
     model.set_params(verbose=int(sys.stderr.isatty())).fit(views)
-    model.set_params(verbose=0)  # what was shown is no part of what was found
+    model.set_params(verbose=0)  # the display is not part of the result
     return model.evidence_ or None
 
 
 def _fit_method(request: Request, model: Any, views: dict[str, Any]) -> Any:
-    """Fit one method, with the number of clusters that the data suggest if none was given."""
+    """Fit one method; if no number of clusters was given, estimate it from the data."""
     from polyspan import count_clusters, watching
 
     evidence = None

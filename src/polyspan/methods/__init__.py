@@ -1,4 +1,4 @@
-"""One file per paper; METHODS is the only registry."""
+"""One file per paper; METHODS lists all methods."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ from polyspan.methods.tsvdmsc import TSVDMSC
 
 
 class Methods(dict[str, type[MultiViewClusterer]]):
-    """The classes by their names in lower case; a name is found in any case.
+    """The classes by their names in lower case; the case of a name does not matter.
 
     Examples
     --------

@@ -1,15 +1,15 @@
-"""AMGL: parameter-free auto-weighted multiple graph learning, its clustering method.
+"""AMGL: the clustering method of parameter-free auto-weighted multiple graph learning.
 
 With L_v the normalised Laplacian of the neighbour graph of view v::
 
     min_F sum_v sqrt(tr(F^T L_v F))   s.t.  F^T F = I
 
-The root weighs the views without a parameter: an iteration is::
+The square root weights the views without a parameter. One iteration is::
 
     alpha_v = 1 / (2 sqrt(tr(F^T L_v F)))
     F       = the c lowest eigenvectors of sum_v alpha_v L_v
 
-and the objective never rises. k-means on the rows of F, as they are, gives the labels.
+and the objective never rises. k-means on the rows of F, not scaled, gives the labels.
 
 Reference: F. Nie, J. Li, X. Li, "Parameter-free auto-weighted multiple graph learning: a framework
 for multiview clustering and semi-supervised classification", IJCAI 2016.
@@ -38,13 +38,13 @@ class AMGL(Iterative, EmbeddingClusterer):
     n_neighbors : int or None, default=None
         Neighbours in the graphs of the views; None is min(5, n - 1).
     scale : {"unit", "standard+unit", None}, default="unit"
-        Scaling of samples to unit length, after standardising features if asked.
+        Scales samples to unit length; ``"standard+unit"`` standardises the features first.
     max_iter : int, default=100
         Maximum number of iterations.
     tol : float, default=1e-8
-        Stop when the objective falls by less, relatively.
+        Stop when the relative decrease of the objective is smaller.
     n_init : int, default=20
-        Restarts of k-means. The published tables have ``n_init=1``, hence their large standard
+        Restarts of k-means. The published tables use ``n_init=1``, hence their large standard
         deviations.
     views, random_state, verbose
         As in `GRMSC`.
@@ -54,15 +54,15 @@ class AMGL(Iterative, EmbeddingClusterer):
     labels_ : (n,) array
         Cluster of every sample.
     embedding_ : (n, n_clusters) array
-        F, what was clustered.
+        F, which was clustered.
     weights_ : (m,) array
         Weights alpha_v of the views.
     affinity_matrix_ : (n, n) array
-        Sum of the graphs of the views, weighted by ``weights_`` over their sum.
+        Mean of the graphs of the views, weighted by ``weights_``.
     n_iter_ : int
         Number of iterations.
     history_ : dict
-        Per iteration: ``fall``, by how much of itself the objective fell.
+        Per iteration: ``fall``, the relative decrease of the objective.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class AMGL(Iterative, EmbeddingClusterer):
     (60,)
     """
 
-    by_direction = False  # rows are clustered as they are
+    by_direction = False  # rows are not scaled to unit length
     about = About(
         paper="Nie et al., IJCAI 2016",
         objective="min sum_v sqrt(tr(F^T L_v F)), F^T F = I",
@@ -85,7 +85,7 @@ class AMGL(Iterative, EmbeddingClusterer):
     tol: float = 1e-8
 
     def solve(self, views: Views, Xs: list[Array]) -> Solution:
-        """Return the embedding F, and weights and weighted graph beside it."""
+        """Return the embedding F, with the weights and the weighted graph."""
         k, run, Ws = self._neighbors(views.n_samples), self._run(), []
         for X in Xs:
             S = proximity.adaptive_neighbors(proximity.squared_distances(X, ties=True), k)
@@ -95,7 +95,7 @@ class AMGL(Iterative, EmbeddingClusterer):
         return run.solution(F, weights_=alpha, affinity_matrix_=W)
 
     def footprint(self, views: Views) -> tuple[float, float]:
-        """Count n x n matrices: three of every view."""
+        """Count n x n matrices: three per view."""
         return 8.0 + 3 * len(views.arrays), 0.0
 
 
@@ -121,7 +121,7 @@ def solve_amgl(
         """Best F for given weights, and the roots of its traces."""
         _, F = lowest_eigenpairs(np.tensordot(alpha, Ls, axes=1), c)
         traces = np.array([np.sum(F * (L @ F)) for L in Ls])
-        return F, np.sqrt(np.maximum(traces, 1e-12))  # zero, but for rounding, in c pieces
+        return F, np.sqrt(np.maximum(traces, 1e-12))  # of c pieces it is zero up to rounding
 
     alpha = np.full(len(Ls), 1 / len(Ls))
     F, roots = step(alpha)

@@ -1,7 +1,7 @@
-"""What a user would try first: k-means and k-NN spectral clustering of the concatenated views.
+"""Baselines to try first: k-means and k-NN spectral clustering of the concatenated views.
 
-Every view is scaled by itself, then the features stand side by side. Both hand the work to
-scikit-learn; they are here because no comparison is fair without them.
+Each view is scaled separately, then the features are put side by side. Both use scikit-learn; they
+are included because no comparison is fair without them.
 """
 
 import warnings
@@ -23,7 +23,7 @@ from polyspan.solvers.loop import Solution
 
 
 def side_by_side(Xs: Sequence[Array]) -> Any:
-    """Put scaled views side by side, in NumPy; sparse when any of them is."""
+    """Put scaled views side by side, in NumPy; the result is sparse if any of them is."""
     parts = [X if sp.issparse(X) else to_numpy(X) for X in Xs]
     if not any(map(sp.issparse, parts)):
         return np.hstack(parts)
@@ -40,7 +40,7 @@ class ConcatKMeans(ScaledClusterer):
     scale : {"unit", "standard+unit", None}, default="unit"
         Scaling of every view before they are put side by side.
     n_init : int, default=20
-        Restarts; of more than 20,000 samples they see that many, and the best starts a run on all.
+        Restarts; with more than 20,000 samples they see 20,000, and the best starts a run on all.
     views : list of slices or of column lists, default=None
         Cuts a single 2-D ``X`` into views.
     random_state : int, RandomState or None, default=None
@@ -79,7 +79,7 @@ class ConcatKMeans(ScaledClusterer):
         return False  # k-means is random
 
     def footprint(self, views: Views) -> tuple[float, float]:
-        """Count nothing: what is held is of the size of the features."""
+        """Count nothing: it needs no more memory than the features."""
         return 0.0, 0.0
 
 
@@ -91,7 +91,7 @@ class ConcatSpectral(GraphClusterer):
     n_clusters : int, default=8
         Number of clusters.
     n_neighbors : int or None, default=None
-        Neighbours in the graph, the sample itself counted as scikit-learn does; None is
+        Neighbours in the graph, including the sample itself as in scikit-learn; None is
         min(10, n - 1).
     scale, n_init, views, random_state
         As in `ConcatKMeans`.
@@ -129,7 +129,7 @@ class ConcatSpectral(GraphClusterer):
 
     def _cluster(self, found: Solution, views: Views, Xs: list[Array]) -> dict[str, Any]:
         n, fitted = views.n_samples, {"affinity_matrix_": found.Z}
-        if self.n_clusters == n:  # ARPACK wants fewer vectors than samples
+        if self.n_clusters == n:  # ARPACK needs fewer vectors than samples
             return fitted | {"labels_": np.arange(n)}
         model = SpectralClustering(
             self.n_clusters,

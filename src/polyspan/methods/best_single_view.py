@@ -1,4 +1,4 @@
-"""A single-view method on every view, and the choice of one of them."""
+"""Run a single-view method on every view and choose one view."""
 
 from typing import Any
 
@@ -20,21 +20,21 @@ from polyspan.solvers.loop import Solution
 class BestSingleView(MultiViewClusterer):
     """Fit a single-view method on each view and keep the best view's clustering.
 
-    Without labels the best view is the one whose clustering agrees most (mean normalised mutual
+    Without labels, the best view is the one whose clustering agrees most (mean normalised mutual
     information) with those of the other views and with the clustering of the mean affinity of
-    all views; the latter decides between two views.
+    all views; with two views, only the latter makes a difference.
 
     Parameters
     ----------
     estimator : clusterer, default=None
-        The method; None is ``LRR()``. It needs ``labels_``, and
+        The method; None is ``LRR()``. It must set ``labels_``, and
         ``affinity_matrix_`` if there are exactly two views.
     n_clusters : int or None, default=None
         Number of clusters; None is that of ``estimator``.
     oracle : bool, default=False
-        Choose the view by the true labels, given to ``fit`` as ``y``. This is how papers report
-        a «best single view» (LRR_BSV); nobody without labels can do it, and ``chosen_by_`` says
-        that it was done.
+        Choose the view by the true labels, passed to ``fit`` as ``y``. This is how papers report
+        a "best single view" (LRR_BSV); it is not possible without labels, and ``chosen_by_``
+        records it.
     views : list of slices or of column lists, default=None
         Cuts a single 2-D ``X`` into views.
     random_state : int, RandomState or None, default=None
@@ -45,15 +45,15 @@ class BestSingleView(MultiViewClusterer):
     labels_ : (n,) array
         Cluster of every sample, from the chosen view.
     best_view_ : int
-        Number of the chosen view.
+        Index of the chosen view.
     chosen_by_ : {"agreement", "labels"}
-        What the choice was made by.
+        How the view was chosen.
     scores_ : list of float
-        What every view scored: agreement, or normalised mutual information with the labels.
+        Score of every view: agreement, or normalised mutual information with the labels.
     estimators_ : list
         The fitted method of every view; ``best_estimator_`` is the chosen one.
     n_iter_ : int
-        Number of iterations of the chosen one.
+        Number of iterations for the chosen view.
 
     Examples
     --------
@@ -79,20 +79,20 @@ class BestSingleView(MultiViewClusterer):
     oracle: bool = param(flag, default=False)
 
     def _inner(self) -> Any:
-        """A fresh copy of the method, with what was asked for here."""
+        """A fresh copy of the method, with the parameters set here."""
         inner = LRR() if self.estimator is None else clone(self.estimator)
         own = {"n_clusters": self.n_clusters, "random_state": self.random_state}
         return inner.set_params(**{name: value for name, value in own.items() if value is not None})
 
     def _ours(self) -> bool:
-        """Whether the method is one of polyspan's: those take checked views and name them."""
+        """Whether the method is one of polyspan's, which take checked views with names."""
         return self.estimator is None or isinstance(self.estimator, MultiViewClusterer)
 
     def _solution(self, views: Views, Xs: list[Array], y: Any = None) -> Solution:
         """Fit every view; ``y``, the true labels, is used only when ``oracle=True``."""
         if self.oracle and y is None:
             raise ValueError(
-                "BestSingleView: oracle=True chooses the view by the true labels: give them as y, "
+                "BestSingleView: oracle=True chooses the view by the true labels: pass them as y, "
                 "or set oracle=False."
             )
         if self.oracle and len(y) != views.n_samples:
@@ -116,7 +116,7 @@ class BestSingleView(MultiViewClusterer):
         return Solution(models[best].labels_, n_iter, extras=learnt)
 
     def _agreement(self, models: list[Any]) -> list[float]:
-        """Mean agreement of every view with the other views and with all of them together."""
+        """Mean agreement of every view with the other views and with all views together."""
         found = [model.labels_ for model in models]
         if len(found) == 1:
             return [1.0]
@@ -133,7 +133,7 @@ class BestSingleView(MultiViewClusterer):
         ]
 
     def footprint(self, views: Views) -> tuple[float, float]:
-        """Count n x n matrices: those of one fit, and Z and affinity of the others."""
+        """Count n x n matrices: those of one fit, plus Z and the affinity of the others."""
         if not self._ours():
             return 0.0, 0.0
         most = max(self._inner().footprint(one)[0] for one in _singly(views))

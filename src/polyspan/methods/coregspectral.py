@@ -6,15 +6,15 @@ U_v orthonormal (n x c)::
     max sum_v tr(U_v^T L_v U_v) + lam_agreement sum_{v<w} tr(U_v U_v^T U_w U_w^T)        pairwise
     max sum_v tr(U_v^T L_v U_v) + lam_agreement sum_v     tr(U_v U_v^T U* U*^T)          centroid
 
-It starts without agreement; an iteration takes one U after the other, each best for the others::
+It starts without agreement; each iteration updates one U at a time, optimal given the others::
 
     U_v = the c top eigenvectors of L_v + lam_agreement sum_{w != v} U_w U_w^T           pairwise
     U_v = the c top eigenvectors of L_v + lam_agreement U* U*^T                          centroid
     U*  = the c top eigenvectors of sum_v U_v U_v^T
 
-The objective never falls. k-means on rows of unit length: those of U*, or of the U_v, each scaled
-to unit length, side by side. (The paper leaves the choice among the pairwise U_v open: that of the
-best view, when it is known, or side by side. It allows one weight per view; here all are equal.)
+The objective never falls. k-means runs on the rows of U*, scaled to unit length, or on those of the
+U_v, each scaled to unit length, side by side. (For the pairwise U_v the paper uses that of the best
+view, if it is known, or all side by side. It allows one weight per view; here all are equal.)
 
 Reference: A. Kumar, P. Rai, H. Daume III, "Co-regularized multi-view spectral clustering", NIPS
 2011.
@@ -35,22 +35,22 @@ from polyspan.solvers.loop import Run, Solution
 
 
 class CoRegSpectral(Iterative, EmbeddingClusterer):
-    """Co-regularised multi-view spectral clustering: embeddings of the views drawn together.
+    """Co-regularised multi-view spectral clustering: the embeddings of the views are made to agree.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters.
     variant : {"pairwise", "centroid"}, default="pairwise"
-        Draw the embeddings of the views to each other, or to a common one.
+        Make the embeddings of the views agree with each other, or with a common one.
     lam_agreement : float, default=0.01
-        Weight of the agreement, lam in the paper; its figures have 0.01 to 0.05.
+        Weight of the agreement, lam in the paper, which uses 0.01 to 0.05.
     scale : {"unit", "standard+unit", None}, default="unit"
         As in `GRMSC`.
     max_iter : int, default=200
-        Maximum number of iterations; the paper makes 5 to 10.
+        Maximum number of iterations; the paper uses 5 to 10.
     tol : float, default=1e-6
-        Stop when the objective rises by less, relatively.
+        Stop when the relative increase of the objective is smaller.
     n_init, views, random_state, verbose
         As in `GRMSC`.
 
@@ -59,9 +59,9 @@ class CoRegSpectral(Iterative, EmbeddingClusterer):
     labels_, n_iter_
         As in `GRMSC`.
     embedding_ : (n, n_clusters) array, or (n, n_views * n_clusters) when pairwise
-        What was clustered, after scaling its rows to unit length.
+        The embedding that was clustered, after scaling its rows to unit length.
     history_ : dict
-        Per iteration: ``rise``, by how much of itself the objective rose.
+        Per iteration: ``rise``, the relative increase of the objective.
 
     Examples
     --------
@@ -94,7 +94,7 @@ class CoRegSpectral(Iterative, EmbeddingClusterer):
         return run.solution(array_namespace(*Us).concat([unit_rows(U) for U in Us], axis=1))
 
     def footprint(self, views: Views) -> tuple[float, float]:
-        """Count n x n matrices: two of every view."""
+        """Count n x n matrices: two per view."""
         return 8.0 + 2 * len(views.arrays), 0.0
 
 
@@ -135,7 +135,7 @@ def _top(A: Array, c: int) -> Array:
 
 
 def _objective(Ls: Sequence[Array], Us: Sequence[Array], weight: float) -> float:
-    """What is maximised: the embeddings beyond those of Ls agree with all of these."""
+    """The objective; U*, if there is one, comes after the U_v."""
     xp = array_namespace(*Ls)
     m = len(Ls)
     own = sum(float(xp.sum(U * (L @ U))) for L, U in zip(Ls, Us[:m], strict=True))

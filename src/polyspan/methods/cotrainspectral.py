@@ -1,18 +1,18 @@
 """CoTrainSpectral: co-training of spectral clusterings.
 
 Every view v has a Gaussian kernel K_v (width the median distance) and U_v, the top eigenvectors of
-its normalised kernel. In every round all views at once see their kernel through the eyes of the
-others::
+its normalised kernel. In each round, the kernels of all views are projected on the embeddings of
+the other views at once::
 
     S_v = sym((sum_{w != v} U_w U_w^T) K_v),  sym(A) = (A + A^T) / 2
     U_v = the top eigenvectors of D^-1/2 S_v D^-1/2
 
 where U_v has ``n_projected`` columns, 1.5 c by default. (The paper projects on c; the authors later
-found more to be better.) After the last round the c leading columns of the U_v, rows scaled to
-unit length, stand side by side for k-means; the paper takes the best view, when it is known, or
-this. Negative entries of S_v, of which the paper does not speak, count as zero. There is no
-objective, and the rounds need not converge: their number is a parameter. With a single view there
-is nothing to learn from, and this is spectral clustering.
+found more to be better.) After the last round, k-means runs on the c leading columns of the U_v,
+rows scaled to unit length, side by side; the paper uses the best view, if it is known, or this.
+Negative entries of S_v, which the paper does not mention, count as zero. There is no objective, and
+the rounds need not converge: their number is a parameter. With a single view there is nothing to
+learn from, and this is spectral clustering.
 
 Reference: A. Kumar, H. Daume III, "A co-training approach for multi-view spectral clustering",
 ICML 2011.
@@ -55,7 +55,7 @@ class CoTrainSpectral(EmbeddingClusterer):
     labels_
         As in `GRMSC`.
     embedding_ : (n, n_views * n_clusters) array
-        What was clustered, after scaling its rows to unit length.
+        The embedding that was clustered, after scaling its rows to unit length.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class CoTrainSpectral(EmbeddingClusterer):
         return Solution(array_namespace(*Us).concat([unit_rows(U) for U in Us], axis=1))
 
     def footprint(self, views: Views) -> tuple[float, float]:
-        """Count n x n matrices: three of every view."""
+        """Count n x n matrices: three per view."""
         return 8.0 + 3 * len(views.arrays), 0.0
 
 

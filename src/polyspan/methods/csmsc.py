@@ -21,11 +21,11 @@ The authors' program, ``as_released=True``, also splits off W_v = E_v::
     Y3_v += mu (E_v - W_v)
 
 and stops when ``sum_v |X_v - X_v (C + D_v)|_F^2`` changes by less than tol, or after 100
-iterations. The iterations end first: mu has then grown from 1e-6 to .014, so that lam_c hardly
-counts and the constraints are far from met. It is the default, because the known figures are that
-program's.
+iterations. The 100 iterations end first: mu has then grown from 1e-6 to .014, so that lam_c hardly
+matters and the constraints are far from satisfied. It is the default because the published figures
+come from that program.
 
-The affinity is that of C plus the mean of those of the D_v.
+The affinity is that of C plus the mean of the affinities of the D_v.
 
 Reference: S. Luo, C. Zhang, W. Zhang, X. Cao, "Consistent and specific multi-view subspace
 clustering", AAAI 2018.
@@ -45,18 +45,18 @@ from polyspan.solvers.reductions import factor_z_step, largest_entry, stack_view
 
 
 class CSMSC(Penalised, OnDevice, RepresentationClusterer):
-    """Consistent and specific multi-view subspace clustering: what views share, what each has.
+    """Consistent and specific multi-view subspace clustering: one shared part, one part per view.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters.
     lam_c, lam_d : float, default=0.1 and 0.1
-        Weights of the common and of the specific representations against the errors.
+        Weights of the common and of the specific representations relative to the errors.
     as_released : bool, default=True
-        Take the steps of the authors' program and end, as it does, after ``max_iter`` iterations.
-        False minimises the objective, which takes some 200 iterations: raise ``max_iter``. On the
-        texts of 3-Sources the optimum shows no clusters (NMI .08, against .73).
+        Follow the authors' program and end, as it does, after ``max_iter`` iterations.
+        False minimises the objective, which takes about 200 iterations: raise ``max_iter``. On the
+        texts of 3-Sources the optimum shows no clusters (NMI .08 instead of .73).
     rho, mu0, mu_max : float, default=1.1, 1e-6 and 1e6
         Growth, start and limit of the penalty mu, as in the authors' program.
     tol : float, default=1e-7
@@ -73,9 +73,9 @@ class CSMSC(Penalised, OnDevice, RepresentationClusterer):
     labels_, affinity_matrix_, n_iter_
         As in `GRMSC`.
     history_ : dict
-        Per iteration: ``change`` as released, else ``data`` and ``split``; what ``tol`` is about.
+        Per iteration, what ``tol`` limits: ``change`` as released, else ``data`` and ``split``.
     representation_ : (n, n) array
-        ``|C|`` plus the mean of the ``|D_v|``, of which the affinity is made.
+        ``|C|`` plus the mean of the ``|D_v|``, from which the affinity is computed.
     consistent_ : (n, n) array
         C, what the views share.
     specific_ : list of (n, n) arrays
@@ -106,7 +106,7 @@ class CSMSC(Penalised, OnDevice, RepresentationClusterer):
     tol: float = 1e-7
 
     def solve(self, views: Views, Xs: list[Array]) -> Solution:
-        """Return ``|C|`` plus the mean of the ``|D_v|``, and C and the D_v beside it."""
+        """Return ``|C|`` plus the mean of the ``|D_v|``, with C and the D_v."""
         run = self._run()
         own = self._given("lam_c", "lam_d", "as_released")
         C, Ds = solve_csmsc(Xs, **own, **self._penalty(), run=run)
@@ -174,7 +174,7 @@ def solve_csmsc(
         if as_released:
             fit, before = sum_squares(A - XD), fit
             run.check(change=abs(fit - before))
-            run.converged |= run.n_iter == run.max_iter  # the program ends here: nothing to warn of
+            run.converged |= run.n_iter == run.max_iter  # the program ends here: no warning
         else:
             run.check(
                 split=largest_entry(split, I.shape[0], run.tol, lambda A: I.T @ A),

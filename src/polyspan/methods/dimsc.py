@@ -1,21 +1,21 @@
 """DiMSC: diversity-induced multi-view subspace clustering.
 
-Every view has its own smooth representation, and those of different views are to differ, which the
-Hilbert-Schmidt independence criterion with inner products as kernel measures. Objective, with
+Every view has its own smooth representation, and those of different views should differ, as
+measured by the Hilbert-Schmidt independence criterion with linear kernels. Objective, with
 samples in the columns of X_v (d_v x n), L_v the Laplacian of a neighbour graph and
 H = I - 1 1^T / n::
 
     min sum_v |X_v - X_v Z_v|_F^2 + lam_s sum_v tr(Z_v L_v Z_v^T) + lam_v sum_{v<w} HSIC(Z_v, Z_w)
     HSIC(Z_v, Z_w) = tr(K_v H K_w H),  K_v = Z_v^T Z_v
 
-It starts at lam_v = 0; an iteration takes one view after the other, each at the best Z_v for the
-others, the solution of a Sylvester equation, so that the objective never rises::
+It starts at lam_v = 0; each iteration updates one view at a time to the best Z_v given the others,
+the solution of a Sylvester equation, so that the objective never rises::
 
     X_v^T X_v Z_v + Z_v (lam_s L_v + lam_v sum_{w != v} H K_w H) = X_v^T X_v
 
 Where this is singular, the Z_v of least norm is taken. As in the paper, the factor (n - 1)^-2 of
-HSIC is part of lam_v. It leaves the graph open: here two samples are linked, with weight 1, when
-one is among the ``n_neighbors`` nearest of the other. The affinity is the sum of all
+HSIC is part of lam_v. The paper leaves the graph open: here two samples are linked, with weight 1,
+if one is among the ``n_neighbors`` nearest of the other. The affinity is the sum of all
 ``|Z_v| + |Z_v|^T``.
 
 Reference: X. Cao, C. Zhang, H. Fu, S. Liu, H. Zhang, "Diversity-induced multi-view subspace
@@ -47,12 +47,12 @@ class DiMSC(RepresentationClusterer):
     n_neighbors : int or None, default=None
         Neighbours in the graphs of the views; None is min(5, n - 1).
     lam_s, lam_v : float, default=0.1 and 1.0
-        Weights of smoothness and of diversity. These and ``n_neighbors`` were chosen by a grid on
-        3-Sources, with its labels, and planted subspaces.
+        Weights of smoothness and of diversity. These and ``n_neighbors`` were chosen by a grid
+        search on 3-Sources, using its labels, and on planted subspaces.
     max_iter : int, default=100
         Maximum number of iterations.
     tol : float, default=1e-4
-        Stop when the objective falls by less, relatively.
+        Stop when the relative decrease of the objective is smaller.
     affinity, n_kept, scale, n_init, views, random_state, verbose
         As in `GRMSC`.
 
@@ -63,7 +63,7 @@ class DiMSC(RepresentationClusterer):
     representation_ : (n, n) array
         Mean of the ``|Z_v|``.
     history_ : dict
-        Per iteration: ``fall``, by how much of itself the objective fell.
+        Per iteration: ``fall``, the relative decrease of the objective.
 
     Examples
     --------
@@ -99,12 +99,12 @@ class DiMSC(RepresentationClusterer):
         return run.solution(sum(array_namespace(Z).abs(Z) for Z in Zs) / len(Zs))
 
     def footprint(self, views: Views) -> tuple[float, float]:
-        """Count n x n matrices: Z, K, L and its eigenvectors of every view."""
+        """Count n x n matrices: Z, K, L and its eigenvectors per view."""
         return super().footprint(views)[0] + 4 * len(views.arrays), 0.0
 
 
 def neighbor_graph(X: Array, k: int) -> np.ndarray:
-    """Link samples of which one is among the k nearest of the other.
+    """Link two samples if one is among the k nearest of the other.
 
     Examples
     --------

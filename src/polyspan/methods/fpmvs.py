@@ -1,12 +1,12 @@
 """FPMVS-CAG: fast parameter-free multi-view subspace clustering with consensus anchor guidance.
 
 All views share m = c anchors, the columns of A (c x c), and one graph Z (c x n) from samples to
-anchors; W_v (d_v x c) takes the anchors to the features of a view::
+anchors; W_v (d_v x c) maps the anchors to the features of a view::
 
     min sum_v gamma_v^2 |X_v - W_v A Z|_F^2
     s.t. W_v^T W_v = I, A^T A = I, Z >= 0, columns of Z and gamma sum to 1
 
-Every step solves its part of the problem, so that the objective never rises::
+Every step solves its part of the problem exactly, so the objective never rises::
 
     W_v   = U V^T  of the singular value decomposition U S V^T of  X_v Z^T A^T
     A     = U V^T  of that of  sum_v gamma_v^2 W_v^T X_v Z^T
@@ -14,16 +14,16 @@ Every step solves its part of the problem, so that the objective never rises::
     gamma = 1 / |X_v - W_v A Z|_F^2, divided by their sum
 
 The Z step is a projection because the columns of W_v A are orthonormal. A view with fewer features
-than clusters has no such W_v: it counts as padded with features that are zero until it has c, and
+than clusters has no such W_v: it is treated as if padded with zero features until it has c, and
 the same formulas give the other rows of its W_v. The anchors start at c samples drawn at random,
 made orthonormal. Labels come from k-means on the right singular vectors of Z, rows scaled to unit
 length.
 
-A is square, as the paper has it, so that W_v A is U V^T of X_v Z^T whatever rotation A is: the
-second step leaves A at the identity, where it starts.
+A is square, as in the paper, so W_v A is U V^T of X_v Z^T for any rotation A: the second step
+leaves A at the identity, where it starts.
 
-Mixtures of c orthonormal anchors with weights that sum to 1 are cones: a cluster must lie to one
-side of the origin. Subspaces that are filled to both sides are beyond this model; see LMVSC.
+Mixtures of c orthonormal anchors with weights that sum to 1 are cones: a cluster must lie on one
+side of the origin. Subspaces with samples on both sides do not fit this model; see LMVSC.
 
 Reference: S. Wang, X. Liu, X. Zhu, P. Zhang, Y. Zhang, F. Gao, E. Zhu, "Fast parameter-free
 multi-view subspace clustering with consensus anchor guidance", IEEE TIP 31, 2022.
@@ -53,16 +53,16 @@ class FPMVS(Iterative, EmbeddingClusterer):
     n_clusters : int, default=8
         Number of clusters, and of anchors.
     scale : {"unit", "standard+unit", None}, default="standard+unit"
-        Scaling of samples to unit length, after standardising features if asked. Without the
-        latter a view whose samples all point in one direction takes all the weight.
+        As in `GRMSC`. Without standardised features, a view whose samples all point in one
+        direction gets all the weight.
     max_iter : int, default=200
         Maximum number of iterations.
     tol : float, default=1e-5
-        Stop when the objective falls by less, relatively.
+        Stop when the relative decrease of the objective is smaller.
     n_init : int, default=20
-        Restarts of k-means. More than 20,000 samples are represented by that many in them.
+        Restarts of k-means; with more than 20,000 samples they see 20,000.
     random_state : int, RandomState or None, default=None
-        Draws the samples at which the anchors start, and seeds k-means.
+        Seeds the choice of the samples at which the anchors start, and k-means.
     views, verbose
         As in `GRMSC`.
 
@@ -71,19 +71,19 @@ class FPMVS(Iterative, EmbeddingClusterer):
     labels_ : (n,) array
         Cluster of every sample.
     representation_ : (n_clusters, n) array
-        Z, how every sample is made of the anchors.
+        Z, every sample as a mixture of the anchors.
     anchors_ : (n_clusters, n_clusters) array
-        A, the anchors in its columns.
+        A, with the anchors in its columns.
     projections_ : list of (d_v, n_clusters) arrays
         W_v, from the anchors to the scaled features of the views.
     weights_ : (V,) array
         Weights gamma_v of the views.
     embedding_ : (n, n_clusters) array
-        Singular vectors with rows of unit length, what was clustered.
+        The singular vectors that were clustered, with rows of unit length.
     n_iter_ : int
         Number of iterations.
     history_ : dict
-        Per iteration: ``fall``, by how much of itself the objective fell (1 at first).
+        Per iteration: ``fall``, the relative decrease of the objective (1 in the first).
 
     Examples
     --------
@@ -94,7 +94,7 @@ class FPMVS(Iterative, EmbeddingClusterer):
     (60,)
     """
 
-    by_direction = False  # rows are clustered as they are
+    by_direction = False  # rows are not scaled to unit length
     about = About(
         paper="Wang et al., TIP 2022, doi:10.1109/TIP.2021.3131941",
         objective="min sum_v gamma_v^2 |X_v - W_v A Z|_F^2, W_v and A orthogonal, columns of Z and "
@@ -111,7 +111,7 @@ class FPMVS(Iterative, EmbeddingClusterer):
         return numpy_views(views, self.scale)
 
     def solve(self, views: Views, Xs: list[Array]) -> Solution:
-        """Return singular vectors of Z, and all that was learnt beside them."""
+        """Return singular vectors of Z, with everything else that was learnt."""
         c, n, rng = self.n_clusters, views.n_samples, check_random_state(self.random_state)
         start = np.zeros((c, n), dtype=Xs[0].dtype)
         start[np.arange(c), rng.choice(n, c, replace=False)] = 1
@@ -165,7 +165,7 @@ def solve_fpmvs(
 
 
 def _orthogonal(C: np.ndarray) -> np.ndarray:
-    """Matrix with orthonormal columns (rows, of a wide C) of the largest product with C."""
+    """Matrix with orthonormal columns (rows, if C is wide) with the largest product with C."""
     U, _, Vt = np.linalg.svd(C.astype(np.float64, copy=False), full_matrices=False)
     return U @ Vt
 

@@ -1,13 +1,13 @@
 """GMC: graph-based multi-view clustering.
 
-Every view gives a graph S_v of its k nearest neighbours, all views together one graph U, and each
-improves the other until U has exactly c connected components, the clusters::
+Each view gives a graph S_v of its k nearest neighbours, and all views together give one graph U.
+They improve each other until U has exactly c connected components, the clusters::
 
     min sum_v (sum_ij d_v,ij s_v,ij + alpha |S_v|_F^2 + w_v |U - S_v|_F^2)
         + 2 lam_components tr(F^T L_U F)
     s.t. rows of S_v and U on the simplex, F^T F = I,   w_v = 1 / (2 |U - S_v|_F)
 
-with d squared distances, alpha such that rows of S_v have k entries, L_U the Laplacian of
+with d squared distances, alpha such that rows of S_v have k entries, and L_U the Laplacian of
 (U + U^T)/2. With e_v,ij = d_v,ij - 2 w_v u_ij and the neighbours j = 1 ... k + 1 of i in view v,
 one iteration is::
 
@@ -16,9 +16,9 @@ one iteration is::
     U   : row i = mean_v (s_v,ij - lam_components / (2 m w_v) |f_i - f_j|^2) on the simplex
     F   : the c lowest eigenvectors of L_U; lam_components by the rank rule, `proximity.rank_step`
 
-As in the program behind the published figures the neighbours are those by d, once and for all, U
-lives where some S_v does, and the quotient of the S_v step may have two negative parts (on
-Prokaryotic that matters: NMI .07 without).
+As in the program behind the published figures, the neighbours are those by d and never change, U
+is non-zero only where some S_v is, and numerator and denominator of the S_v step may both be
+negative (on Prokaryotic that matters: NMI .07 without).
 
 Reference: H. Wang, Y. Yang, B. Liu, "GMC: graph-based multi-view clustering", IEEE TKDE 32(6),
 2020.
@@ -44,9 +44,9 @@ from polyspan.solvers.loop import Run, Solution
 class GMC(Iterative, GraphClusterer):
     """Graph-based multi-view clustering: the clusters are the components of a learned graph.
 
-    Nothing is random as long as the graph reaches ``n_clusters`` components; otherwise a
-    ``ConvergenceWarning`` says so and spectral clustering of the graph gives the labels. That is
-    the rule for a single view, where U stays with its S and the rank term has no weight.
+    Nothing is random as long as the graph reaches ``n_clusters`` components; otherwise there is a
+    ``ConvergenceWarning`` and the labels come from spectral clustering of the graph. That is the
+    usual case for a single view, where U stays equal to S and the rank term has no weight.
 
     Parameters
     ----------
@@ -57,13 +57,13 @@ class GMC(Iterative, GraphClusterer):
     lam_components : float, default=1.0
         First weight of the rank term (lam in the paper); the rank rule doubles and halves it.
     scale : {"zscore", "unit", "standard+unit", None}, default="zscore"
-        ``"zscore"``, the paper's, gives every sample mean 0 and variance 1 over its own features;
-        this makes a sparse view dense. Views of one or two features stay as they are, because
-        their z-scores would leave two points.
+        ``"zscore"``, as in the paper, gives every sample mean 0 and variance 1 over its features;
+        this makes a sparse view dense. Views with one or two features are not scaled, because
+        z-scores would leave only two distinct points.
     max_iter : int, default=20
         Maximum number of iterations.
     tol : float, default=1e-10
-        Sums of eigenvalues of the Laplacian below it are zero.
+        Sums of eigenvalues of the Laplacian below this count as zero.
     n_init, views, random_state, verbose
         As in `GRMSC`; k-means runs only where spectral clustering is needed.
 
@@ -78,8 +78,8 @@ class GMC(Iterative, GraphClusterer):
     n_iter_ : int
         Number of iterations.
     history_ : dict
-        Per iteration: ``eigenvalues``, the sum of the c lowest of the Laplacian, zero when there
-        are c components at least, and ``excess``, 1 when there are more.
+        Per iteration: ``eigenvalues``, the sum of the c lowest of the Laplacian, zero if there are
+        at least c components, and ``excess``, 1 if there are more.
 
     Examples
     --------
@@ -106,19 +106,19 @@ class GMC(Iterative, GraphClusterer):
     tol: float = 1e-10
 
     def scaled(self, views: Views) -> list[Array]:
-        """Scale samples; ``"zscore"`` is this method's own."""
+        """Scale samples; only this method has ``"zscore"``."""
         if self.scale != "zscore":
             return super().scaled(views)
         return [_zscore(view, name) for view, name in zip(*views, strict=True)]
 
     def solve(self, views: Views, Xs: list[Array]) -> Solution:
-        """Return the learned graph, and the weights of the views beside it."""
+        """Return the learned graph, with the weights of the views."""
         k, run = self._neighbors(views.n_samples), self._run()
         U, w = solve_gmc(Xs, self.n_clusters, k=k, lam_components=self.lam_components, run=run)
         return run.solution((U + U.T) / 2, weights_=w)
 
     def footprint(self, views: Views) -> tuple[float, float]:
-        """Count n x n matrices: two of every view, and the dense features."""
+        """Count n x n matrices: two per view, and the dense features."""
         features = sum(view.shape[1] for view in views.arrays)
         return 12 + 2 * len(views.arrays) + 3 * features / views.n_samples, 0.0
 
@@ -130,17 +130,17 @@ def _zscore(view: Any, name: str) -> Any:
     X = view.toarray() if sp.issparse(view) else to_numpy(view)
     X = X.astype(np.float64)
     size = np.max(np.abs(X), axis=1, keepdims=True)
-    X = X / np.where(size > 0, size, 1)  # nothing overflows then
+    X = X / np.where(size > 0, size, 1)  # so that nothing overflows
     X = X - np.mean(X, axis=1, keepdims=True)
     spread = np.std(X, axis=1, ddof=1, keepdims=True)
-    noise = 10 * np.finfo(np.float64).eps  # a constant sample has a spread of rounding errors
+    noise = 10 * np.finfo(np.float64).eps  # the spread of a constant sample is rounding errors
     return np.where(spread > noise, X / np.where(spread > noise, spread, 1), 0)
 
 
 def solve_gmc(
     Xs: Sequence[Array], c: int, *, k: int = 15, lam_components: float = 1.0, run: Run | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Graph U with c components, and the weights w, of views Xs (scaled, samples in rows).
+    """Graph U with c components and the weights w, for views Xs (scaled, samples in rows).
 
     Examples
     --------
@@ -172,10 +172,10 @@ def solve_gmc(
 
 
 def _shares(order: np.ndarray, d: np.ndarray, w: float, U: np.ndarray) -> np.ndarray:
-    """Step S_v: shares of the k neighbours, whose numbers (and the next one's) are ``order``."""
+    """Step S_v: shares of the k neighbours; ``order`` has their indices and that of the next."""
     e = d - 2 * w * np.take_along_axis(U, order, axis=1)
     gaps = e[:, -1:] - e[:, :-1]
     total = np.sum(gaps, axis=1, keepdims=True)
-    # Rounding only: all are equally good.
+    # They differ only by rounding: all are equally good.
     even = np.abs(total) <= 1e-14 * np.max(np.abs(e), axis=1, keepdims=True)
     return np.where(even, 1 / gaps.shape[1], np.maximum(gaps / np.where(even, 1, total), 0))

@@ -5,9 +5,9 @@ Objective, with samples in the columns of X_k (d_k x n) and v views::
     min |Z|_* + lam1 sum_k |E_k|_{2,1} + lam2 (ConGR(Z) + alpha ComGR(Z))                eq. (8)
     s.t. X_k = X_k Z + E_k
 
-ConGR ties samples that are mutual neighbours in every view (the non-zeros Omega of the product of
-the first-order graphs), ComGR the others by how alike their neighbourhoods are (second order).
-Both together are ``sum_k Tr(Z L_k Z^T)``, L_k the Laplacian of W_k = Lambda*/v on Omega and
+ConGR links samples that are mutual neighbours in every view (the non-zeros Omega of the product of
+the first-order graphs); ComGR links the others by how similar their neighbourhoods are (second
+order). Together they are ``sum_k Tr(Z L_k Z^T)``, L_k the Laplacian of W_k = Lambda*/v on Omega and
 alpha Upsilon_k elsewhere, eq. (20). The augmented Lagrangian splits off Q = Z and repeats::
 
     E_k = columns of X_k - X_k Z + Y1_k/mu, shortened by lam1/mu                         eq. (13)
@@ -16,11 +16,11 @@ alpha Upsilon_k elsewhere, eq. (20). The augmented Lagrangian splits off Q = Z a
           = sum_k X_k^T (Y1_k + mu (X_k - E_k)) + mu Q - Y2                              eq. (22)
     Y1_k += mu (X_k - X_k Z - E_k);  Y2 += mu (Z - Q);  mu = min(rho mu, mu_max)         eq. (24)
 
-Where the paper's print and its definitions differ, this follows the definitions: the right-hand
-side of eq. (22) is the derivative of the Lagrangian (printed with + mu X^T E and without Y2), and
-the regulariser acts on columns, the samples (``orientation="samples"``). The printed update, with
-``lam2 (L + L^T) Z`` on the left, is ``orientation="published"``. The slow twin of this file is
-``tests/literal.py``: Algorithm 1 written down step by step, to which the solver here is held.
+Where the paper's printed updates and its definitions differ, this follows the definitions: the
+right-hand side of eq. (22) is the derivative of the Lagrangian (printed with + mu X^T E and without
+Y2), and the regulariser acts on columns, the samples (``orientation="samples"``). The printed
+update, with ``lam2 (L + L^T) Z`` on the left, is ``orientation="published"``. ``tests/literal.py``
+is Algorithm 1 written out step by step; the solver here is tested against it.
 
 Reference: Q. Zheng, J. Zhu, Z. Li, S. Pang, J. Wang, L. Chen, "Consistent and complementary graph
 regularized multi-view subspace clustering", 2020, arXiv:2004.03106.
@@ -56,26 +56,26 @@ from polyspan.solvers.reductions import factor_z_step, largest_entry, reduce_row
 
 
 class GRMSC(Penalised, OnDevice, RepresentationClusterer):
-    """One low-rank representation of all views, tied by what their graphs share and what each adds.
+    """One low-rank representation of all views, tied by consistent and complementary graphs.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters.
     n_neighbors : int or None, default=None
-        Neighbours k of the first-order graphs; None is min(30, n - 1). The paper does not give
-        it, and it matters.
+        Neighbours k in the first-order graphs; None is min(30, n - 1). It matters, and the paper
+        does not give it.
     lam1, lam2 : float, default=100.0 and 1000.0
-        Weights of the errors and of the graphs. Untuned defaults that work; good values mostly
+        Weights of the errors and of the graphs. The defaults are not tuned; good values mostly
         have ``lam2 / lam1`` near 10.
     alpha : float, default=1e-3
-        Weight of the complementary against the consistent graph. The complementary graph is
-        dense: for many thousands of samples lower alpha like 1/n.
+        Weight of the complementary graph relative to the consistent one. The complementary graph
+        is dense: for many thousands of samples, lower alpha like 1/n.
     orientation : {"samples", "published"}, default="samples"
-        Graphs act on the columns of Z, as defined, or on its rows, as in the printed update.
+        Apply the graphs to the columns of Z, as defined, or to its rows, as in the printed update.
     regularizer : {"both", "first_order", "none"}, default="both"
-        ``"both"`` is GRMSC; ``"first_order"`` takes the sum of the first-order graphs as they are
-        (the paper's GRMSC_Naive); ``"none"`` drops the graphs (MSC_Naive).
+        ``"both"`` is GRMSC; ``"first_order"`` uses the plain sum of the first-order graphs
+        (the paper's GRMSC_Naive); ``"none"`` uses no graphs (MSC_Naive).
     affinity : {"dense", "sparse"}, default="dense"
         ``|Z| + |Z|^T`` of all entries, or of the ``n_kept`` largest in each column of ``|Z|``,
         which is often better on images and measurements.
@@ -83,11 +83,11 @@ class GRMSC(Penalised, OnDevice, RepresentationClusterer):
         Entries kept per column by ``affinity="sparse"``.
     second_width : {"own", "first"}, default="own"
         Width of the second-order Gaussian: the median distance between columns of the
-        first-order graph, or the first order's own width (sigma in the paper is both).
+        first-order graph, or the width used for the first order (sigma in the paper is both).
     scale : {"unit", "standard+unit", None}, default="unit"
-        Scaling of samples to unit length, after standardising features if asked.
+        Scales samples to unit length; ``"standard+unit"`` standardises the features first.
     graph_scale : {"same", "unit", "standard+unit", None}, default="same"
-        Scaling of the features from which the graphs are built; ``"same"`` is that of ``scale``.
+        Scaling of the features from which the graphs are built; ``"same"`` uses ``scale``.
     view_weights : list of float or None, default=None
         Weight w_k of every view: its errors count ``lam1 w_k`` and its part of the complementary
         graph (or of ``"first_order"``) w_k; the consistent graph is shared by all views. 0 leaves
@@ -109,9 +109,9 @@ class GRMSC(Penalised, OnDevice, RepresentationClusterer):
     views : list of slices or of column lists, default=None
         Cuts a single 2-D ``X`` into views, for pipelines and grid search.
     device : str or None, default=None
-        Where to compute, such as ``"cuda"``: NumPy input is moved there by torch, all results come
-        back as NumPy arrays. None computes where the views are, with the library they are of;
-        only the labels are always NumPy.
+        Where to compute, such as ``"cuda"``: NumPy input is moved there with torch, and all results
+        come back as NumPy arrays. None computes where the views are, with their own array library;
+        only the labels are then always NumPy.
     random_state : int, RandomState or None, default=None
         Seeds k-means.
     verbose : int, default=0
@@ -124,19 +124,19 @@ class GRMSC(Penalised, OnDevice, RepresentationClusterer):
     representation_ : (n, n) array
         Z; column j is sample j in terms of all samples.
     affinity_matrix_ : (n, n) array or scipy.sparse.csr_array
-        What was clustered.
+        The affinity that was clustered.
     n_iter_ : int
         Number of iterations.
     history_ : dict
         Per iteration: ``data``, the largest entry of ``X_k - X_k Z - E_k``, and ``split``, that of
-        ``Z - Q``. Both hold the length of the longest column, an upper bound, while that is far
-        from ``tol``.
+        ``Z - Q``. While they are far from ``tol``, both are upper bounds, the length of the longest
+        column.
 
     Notes
     -----
-    A sample may lack views: give its row there as NaN throughout (dense views only). Its errors in
-    such a view are free (E costs nothing there), it describes no other sample there, and the
-    graphs use the views that a pair has in common, see `polyspan.graphs.incomplete`.
+    A sample may lack views: fill its row there with NaN (dense views only). In such a view its
+    errors are free (E costs nothing there) and it represents no other sample; the graphs use the
+    views that a pair has in common, see `polyspan.graphs.incomplete`.
 
     Examples
     --------
@@ -169,7 +169,7 @@ class GRMSC(Penalised, OnDevice, RepresentationClusterer):
     graphs: Any = param(matrices, default=None)
 
     def solve(self, views: Views, Xs: list[Array]) -> Solution:
-        """Return Z of Algorithm 1; the factors that do not know lam1 and lam2 may be shared."""
+        """Return Z of Algorithm 1; factors that do not depend on lam1 and lam2 may be shared."""
         n, weights = views.n_samples, [1.0] * len(Xs)
         if self.view_weights is not None:
             weights = self._weights() or weights
@@ -188,7 +188,7 @@ class GRMSC(Penalised, OnDevice, RepresentationClusterer):
             factors = factor_problem(what, arrays, self._given_graphs(n))
         lam1: list[Any] = [float(self.lam1 * w) for w in weights]
         for k, gone in enumerate(map(missing_rows, Xs)):
-            if gone is not None:  # their errors are free there: nothing is asked of Z
+            if gone is not None:  # their errors are free there and put no constraint on Z
                 lam1[k] = lam1[k] * astype(~gone, Xs[k].dtype)
         run, steps = self._run(), {"lam1": lam1, "lam2": lam2, **self._penalty()}
         return run.solution(solve_grmsc(Xs, **steps, run=run, factors=factors))
@@ -218,7 +218,7 @@ class GRMSC(Penalised, OnDevice, RepresentationClusterer):
         return None if self.view_weights is None else [float(w) for w in self.view_weights if w > 0]
 
     def _given_graphs(self, n: int) -> list[Any]:
-        """Checked first-order graphs of the views that have a weight."""
+        """Checked first-order graphs of the views with a non-zero weight."""
         found = check_graphs("GRMSC", self.graphs, self.view_names_, n, self.second_width)
         if self.view_weights is None:
             return found
@@ -234,7 +234,7 @@ class GRMSC(Penalised, OnDevice, RepresentationClusterer):
 
 
 class FactorParams(NamedTuple):
-    """All that the factors of the Z step depend on beside the views, and the key to share them."""
+    """What the factors of the Z step depend on besides the views; also the key to share them."""
 
     n_views: int
     orientation: str = "samples"
@@ -242,7 +242,7 @@ class FactorParams(NamedTuple):
 
 
 class Factors(NamedTuple):
-    """What `solve_grmsc` needs of the views and graphs, whatever lam1, lam2 and mu are."""
+    """What `solve_grmsc` needs from the views and graphs, independent of lam1, lam2 and mu."""
 
     R: Array  # the reduced views, one below the other, times U
     rows: list[slice]  # where each view is in R
@@ -255,7 +255,7 @@ class Factors(NamedTuple):
 def factor_problem(
     what: FactorParams, arrays: Sequence[Array], given: Sequence[Any] | None = None
 ) -> Factors:
-    """Factors of the views in ``arrays``; features for the graphs may follow the views there."""
+    """Factors of the views in ``arrays``; features for the graphs may follow the views in it."""
     Xs, features = arrays[: what.n_views], arrays[-what.n_views :]
     if what.graph is None:
         return factor_grmsc(Xs)
@@ -301,10 +301,10 @@ def solve_grmsc(
 ) -> Array:
     """Algorithm 1: the representation Z of views Xs (samples in rows) with graph L.
 
-    ``factors`` of `factor_grmsc` may stand for L and the orientation. ``lam1`` may differ by view,
-    a list; and in a view by sample, an (n,) array: 0 frees its errors. ``Z`` is the start, zero
-    when None. The paper starts at random; as long as ``lam1 / mu0`` is large the first iteration
-    forgets the start.
+    ``factors`` from `factor_grmsc` may replace L and the orientation. ``lam1`` may be a list with,
+    for each view, a number or an (n,) array with a number per sample; 0 makes errors free.
+    ``Z`` is the start, None for zero. The paper starts at random; as long as ``lam1 / mu0`` is
+    large, the start is forgotten in the first iteration.
 
     Examples
     --------
@@ -318,7 +318,7 @@ def solve_grmsc(
     lams = lam1 if isinstance(lam1, list) else [float(lam1)] * len(rows)
     iterations = iter(run)
     C, Y1, Y2, mu = quiet_iterations(iterations, run, factors, lams, lam2, rho, mu0, mu_max, Z)
-    # Z, Q, Y2 stand for U^T Z, U^T Q, U^T Y2, I is U^T, C is I - Z and D is X - X Z = R C.
+    # Z, Q, Y2 stand for U^T Z, U^T Q, U^T Y2, I for U^T, C for I - Z and D for X - X Z = R C.
     Z, D = I - C, R @ C
     del C
     lower_singular = prox.SingularThreshold()
@@ -338,7 +338,7 @@ def solve_grmsc(
             for k, X, to_features in zip(rows, Xs, back, strict=True)
         ]
         run.check(split=split, data=max(data))
-        del C, Q, apart  # n x n each: the next threshold, where memory peaks, needs the room
+        del C, Q, apart  # n x n each: memory peaks in the next threshold
     return I.T @ Z
 
 
@@ -355,8 +355,8 @@ def quiet_iterations(
 ) -> tuple[Array, Array, Array, float]:
     """The first iterations, in which E = 0 and Q = 0: I - Z, Y1, Y2 and mu after them.
 
-    There Y1 = R S and Y2 = m I - S, with S the sum of all mu (I - Z) and m that of all mu: no view
-    is touched. That it is so is proved by the lengths of T_E and of Z + Y2/mu.
+    There Y1 = R S and Y2 = m I - S, with S the sum of all mu (I - Z) and m that of all mu, so that
+    no view is used. The lengths of T_E and of Z + Y2/mu prove that E = 0 and Q = 0.
     """
     R, _, _, I, d, z_step = factors
     xp = array_namespace(I)

@@ -1,7 +1,7 @@
 """LMSC: latent multi-view subspace clustering.
 
 All views are stacked into M (d x n, samples in columns) and seen as images of one latent H
-(K x n), which represents itself. Objective::
+(K x n), whose columns are represented by each other. Objective::
 
     min |[E_h; E_r]|_{2,1} + lam_rank |Z|_*   s.t.  M = P H + E_h,  H = H Z + E_r,  P^T P = I
 
@@ -15,14 +15,14 @@ The augmented Lagrangian splits off J = Z, starts at a random H and repeats::
     Y1 += mu (M - P H - E_h);  Y2 += mu (H - H Z - E_r);  Y3 += mu (J - Z)
     mu = min(rho mu, mu_max)
 
-The Sylvester equation for H has P^T P = I in front of H, so a symmetric linear system does.
+The Sylvester equation for H has P^T P = I in front of H, so it is a symmetric linear system.
 
-The authors' program gives this equation's right-hand side to a solver of A X + X B + C = 0, which
-returns -H; the published figures are that program's, ``as_released=True`` here, which also adds
-1e-6 I to mu (I - Z)(I - Z)^T and 1e-8 I to the matrix whose singular values are lowered, as the
-program does. With lam_rank = 1 its Z was seen to tend to zero (1e-8 on 3-Sources): what is
-clustered then is the rest left of it when the loop stops, so the figures depend on the stopping
-rule. That and all constants are the program's; its infinity norm is the largest sum over a row.
+The authors' program passes this equation's right-hand side to a solver of A X + X B + C = 0, which
+returns -H. The published figures come from that program; ``as_released=True`` follows it, and like
+it adds 1e-6 I to mu (I - Z)(I - Z)^T and 1e-8 I to the matrix whose singular values are lowered.
+With lam_rank = 1 its Z was seen to tend to zero (1e-8 on 3-Sources): what is then clustered is
+whatever is left of it when the loop stops, so the figures depend on the stopping rule. That rule
+and all constants are the program's; its infinity norm is the largest sum over a row.
 
 Reference: C. Zhang, Q. Hu, H. Fu, P. Zhu, X. Cao, "Latent multi-view subspace clustering", CVPR
 2017.
@@ -51,20 +51,20 @@ class LMSC(Penalised, RepresentationClusterer):
     n_clusters : int, default=8
         Number of clusters.
     lam_rank : float, default=1.0
-        Weight of the nuclear norm against the errors, lam in the paper.
+        Weight of the nuclear norm relative to the errors, lam in the paper.
     latent_dim : int, default=100
-        Dimension K of the latent representation; at most the rows that the stacked views have
-        after their exact reduction, min(n, d).
+        Dimension K of the latent representation, limited to the number of rows that the stacked
+        views have after their exact reduction, min(n, d).
     as_released : bool, default=False
-        Take -H for H, as the authors' program does, and its two guards. It is not a solver of the
-        objective, but the published figures are its.
+        Use -H for H and two small offsets, like the authors' program. This does not minimise the
+        objective, but the published figures come from it.
     rho, mu0, mu_max : float, default=1.2, 1e-4 and 1e6
         Growth, start and limit of the penalty mu.
     max_iter : int, default=100
         Maximum number of iterations.
     tol : float, default=1e-6
-        Stop when the absolute values of every row of ``M - P H - E_h``, ``H - H Z - E_r`` and
-        ``J - Z`` sum to less.
+        Stop when the sum of absolute values is smaller in every row of ``M - P H - E_h``,
+        ``H - H Z - E_r`` and ``J - Z``.
     random_state : int, RandomState or None, default=None
         Seeds the start of H, on which the result depends, and k-means.
     affinity, n_kept, scale, n_init, views, verbose
@@ -75,10 +75,10 @@ class LMSC(Penalised, RepresentationClusterer):
     labels_, representation_, affinity_matrix_, n_iter_
         As in `GRMSC`.
     latent_ : (n, K) array
-        H^T, what all views have in common; one row per sample.
+        H^T, the representation common to all views; one row per sample.
     history_ : dict
         Per iteration: ``data``, ``latent`` and ``split``, the largest row sums of the three
-        residuals of ``tol``. The first is an upper bound while the others are not yet below
+        residuals in ``tol``. The first is an upper bound while the others are not yet below
         ``tol``.
 
     Examples
@@ -105,13 +105,13 @@ class LMSC(Penalised, RepresentationClusterer):
     rho: float = 1.2
 
     def solve(self, views: Views, Xs: list[Array]) -> Solution:
-        """Return Z, and the latent H beside it."""
+        """Return Z, with the latent H."""
         if any(map(sp.issparse, Xs)):
             X = sp.csr_array(sp.hstack(Xs))
         else:
             X = array_namespace(*Xs).concat(Xs, axis=1)
         K = min(self.latent_dim, *X.shape)
-        # From a copy: k-means then finds a RandomState as it finds a number, at its start.
+        # From a copy, so that k-means finds a RandomState at its start, as with a number.
         random = deepcopy(check_random_state(self.random_state))
         H = random.uniform(size=(K, views.n_samples))
         run = self._run()
@@ -165,7 +165,7 @@ def solve_lmsc(
         H = -H if as_released else H
         J = lower_singular(Z - Y3 / mu + shift * I, lam_rank / mu)
         # (H^T H + I)^-1 (C + H^T F) = C + H^T (H H^T + I)^-1 (F - H C): smaller, and H^T H, which
-        # may be large, never stands beside I.
+        # may be large, is never added to I.
         C, F = J + Y3 / mu, H - Er + Y2 / mu
         Z = C + H.T @ xp.linalg.solve(H @ H.T + IK, F - H @ C)
         D1, D2 = M - P @ H, H - H @ Z
@@ -175,7 +175,7 @@ def solve_lmsc(
         Y1, Y2, Y3 = Y1 + mu * D1, Y2 + mu * D2, Y3 + mu * D3
         mu = min(rho * mu, mu_max)
         latent, split = largest_row_sum(D2), largest_row_sum(D3)
-        # When this iteration is not the last a bound will do, which tol=0 gives.
+        # If this iteration is not the last, a bound is enough, which tol=0 gives.
         decides = run.tol if max(latent, split) < run.tol else 0.0
         run.check(data=largest_sum(D1, X.shape[1], decides, back), latent=latent, split=split)
     return Z, H

@@ -1,21 +1,21 @@
 """LMVSC: large-scale multi-view subspace clustering in linear time.
 
-Each view has m anchors, the columns of A_v (d_v x m): centres of k-means. With samples in the
-columns of X_v (d_v x n) every sample is a mixture of them::
+Each view has m anchors, the columns of A_v (d_v x m), which are centres of k-means. With samples in
+the columns of X_v (d_v x n), every sample is a mixture of them::
 
     min_Z |X_v - A_v Z|_F^2 + lam_ridge |Z|_F^2   s.t.  Z >= 0, columns of Z sum to 1
 
-The m x n solutions stand above each other, Zbar = [Z_1; ...; Z_V] / sqrt(V). They link samples to
-anchors; with Sigma the row sums of Zbar, S = Zbar^T Sigma^-1 Zbar is the graph of the samples, its
-rows sum to a constant, and its eigenvectors are the right singular vectors of Sigma^-1/2 Zbar: an
-m V x m V eigenproblem gives them. k-means on the leading ones gives the labels. S is never made.
+The m x n solutions are stacked, Zbar = [Z_1; ...; Z_V] / sqrt(V). They link samples to anchors;
+with Sigma the row sums of Zbar, S = Zbar^T Sigma^-1 Zbar is the graph of the samples, its rows sum
+to a constant, and its eigenvectors are the right singular vectors of Sigma^-1/2 Zbar, from an
+m V x m V eigenproblem. k-means on the leading ones gives the labels. S is never computed.
 
-The n quadratic programmes share their matrix H = A^T A + lam_ridge I. An accelerated projected
+The n quadratic programs share their matrix H = A^T A + lam_ridge I. An accelerated projected
 gradient method (FISTA with adaptive restart) solves a block of them together. With L and mu the
-largest and smallest eigenvalue of H its step T is a contraction by 1 - mu / L, so that
+largest and smallest eigenvalue of H, its step T is a contraction by 1 - mu / L, so that
 |T(y) - z*| <= (L / mu - 1) |y - T(y)|: every column is iterated until this bound on its distance
-from the solution z* is below tol. As the columns sum to 1, any point may be taken off anchors and
-samples alike; with the mean of the anchors L falls from the order of m to that of their spread.
+from the solution z* is below tol. As the columns sum to 1, any point may be subtracted from anchors
+and samples; with the mean of the anchors, L falls from the order of m to that of their spread.
 
 Reference: Z. Kang, W. Zhou, Z. Zhao, J. Shao, M. Han, Z. Xu, "Large-scale multi-view subspace
 clustering in linear time", AAAI 2020.
@@ -38,7 +38,7 @@ from polyspan.solvers.arrays import Array, column_lengths, inverse_root
 from polyspan.solvers.loop import Solution
 
 BLOCK = 1024  # samples solved together: their matrices stay in the cache
-SAMPLE = 20_000  # samples that choose the anchors
+SAMPLE = 20_000  # samples from which the anchors are computed
 
 
 class LMVSC(EmbeddingClusterer):
@@ -49,24 +49,22 @@ class LMVSC(EmbeddingClusterer):
     n_clusters : int, default=8
         Number of clusters.
     n_anchors : int or None, default=None
-        Anchors per view; None is the larger of 50 and n_clusters, at most n. The paper chooses
+        Anchors per view; None is the larger of 50 and n_clusters, but at most n. The paper uses
         the best of n_clusters, 50 and 100.
     lam_ridge : float, default=0.01
         Weight of ``|Z|_F^2``, alpha in the paper; larger spreads a sample over more anchors.
     normalize : bool, default=True
-        Divide the links of every anchor by the root of their sum, so that large and small anchors
-        count the same. The authors' program does not: False.
+        Divide the links of every anchor by the square root of their sum, so that large and small
+        anchors count the same. The authors' program does not do this.
     scale : {"unit", "standard+unit", None}, default="unit"
-        Scaling of samples to unit length, after standardising features if asked. The authors'
-        program takes the features as they are.
+        As in `GRMSC`. The authors' program does not scale.
     max_iter : int, default=5000
         Maximum number of iterations of the solver.
     tol : float, default=1e-4
-        Every column of Z_v is this close to the solution of its problem, or closer.
+        Largest distance of any column of Z_v from the solution of its problem.
     n_init : int, default=10
         Restarts of the k-means that gives the labels. The k-means that gives the anchors starts
-        once (10 times in the authors' program) and sees 20,000 samples at most; so do the
-        restarts.
+        once (10 times in the authors' program). Both see at most 20,000 samples.
     views : list of slices or of column lists, default=None
         Cuts a single 2-D ``X`` into views.
     random_state : int, RandomState or None, default=None
@@ -77,13 +75,13 @@ class LMVSC(EmbeddingClusterer):
     labels_ : (n,) array
         Cluster of every sample.
     representation_ : (V m, n) array
-        Zbar, how every sample is made of the anchors of all views.
+        Zbar, every sample as a mixture of the anchors of all views.
     anchors_ : list of (m, d_v) arrays
-        Anchors of the views, as rows, in the scaled features.
+        Anchors of the views in rows, in terms of the scaled features.
     embedding_ : (n, n_clusters) array
-        Singular vectors, what was clustered.
+        The singular vectors that were clustered.
     n_iter_ : int
-        Iterations that the slowest block of samples took.
+        Number of iterations of the slowest block of samples.
 
     Examples
     --------
@@ -108,16 +106,16 @@ class LMVSC(EmbeddingClusterer):
     tol: float = param(real(0), default=1e-4)
     n_init: int = 10
 
-    by_direction = False  # rows are clustered as they are
+    by_direction = False  # rows are not scaled to unit length
 
     def scaled(self, views: Views) -> list[Array]:
         """Scale samples, in NumPy."""
         return numpy_views(views, self.scale)
 
     def solve(self, views: Views, Xs: list[Array]) -> Solution:
-        """Return singular vectors of Zbar, and Zbar and the anchors beside them."""
+        """Return singular vectors of Zbar, with Zbar and the anchors."""
         m, n = self._m(views), views.n_samples
-        seed = check_random_state(self.random_state).randint(2**31 - 1)  # one for every view
+        seed = check_random_state(self.random_state).randint(2**31 - 1)  # the same for every view
         Z = np.empty((n, m * len(Xs)), dtype=Xs[0].dtype)
         anchors, most, worst = [], 0, 0.0
         for v, X in enumerate(Xs):
@@ -150,18 +148,19 @@ class LMVSC(EmbeddingClusterer):
         if m > n or m < self.n_clusters:
             wrong = f"more than n_samples={n}" if m > n else f"below n_clusters={self.n_clusters}"
             raise ValueError(
-                f"LMVSC: n_anchors={m} is {wrong}: choose a number between them, or None."
+                f"LMVSC: n_anchors={m} is {wrong}: choose a number from n_clusters to n_samples, "
+                "or None."
             )
         return m
 
     def footprint(self, views: Views) -> tuple[float, float]:
-        """Count numbers per sample: features, and links to the anchors of all views."""
+        """Count numbers per sample: features and links to the anchors of all views."""
         links = self._m(views) * len(views.arrays)
         return 0.0, sum(views.widths) + 2 * max(views.widths) + 2 * links + 2 * self.n_clusters
 
 
 def _anchors(X: Any, m: int, seed: int) -> np.ndarray:
-    """Centres of k-means of a view, of ``SAMPLE`` of its samples when there are more."""
+    """Centres of k-means of a view, from at most ``SAMPLE`` of its samples."""
     n, few = X.shape[0], max(SAMPLE, 10 * m)
     if n > few:
         X = X[np.sort(np.random.RandomState(seed).choice(n, few, replace=False))]
@@ -172,7 +171,7 @@ def _anchors(X: Any, m: int, seed: int) -> np.ndarray:
 def solve_lmvsc(
     X: Any, A: np.ndarray, *, lam_ridge: float, max_iter: int = 5000, tol: float = 1e-4
 ) -> tuple[np.ndarray, int, float]:
-    """Z^T of one view, the iterations it took, and how far the worst column is beyond tol, or 0.
+    """Z^T of one view, the iterations, and the distance of the worst column if above tol, or 0.
 
     Samples are in the rows of X, anchors in those of A.
 
@@ -203,7 +202,7 @@ def solve_lmvsc(
             found[rows] = Z
             D, step = Z - Y, Z - before
             distance = (L / mu - 1) * column_lengths(D.T)
-            t[np.einsum("ij,ij->i", D, step) < 0] = 1  # it went uphill: start anew
+            t[np.einsum("ij,ij->i", D, step) < 0] = 1  # it went uphill: restart
             grown = (1 + np.sqrt(1 + 4 * t * t)) / 2
             Y = Z + (t - 1) / grown * step
             left = distance > tol

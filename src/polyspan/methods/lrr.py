@@ -29,7 +29,7 @@ from polyspan.solvers.reductions import factor_z_step, largest_entry, reduce_row
 class LRR(Penalised, OnDevice, RepresentationClusterer):
     """Low-rank representation of a single view, with an l2,1 error.
 
-    For several views wrap it: ``BestSingleView(LRR(...))``.
+    For several views, wrap it: ``BestSingleView(LRR(...))``.
 
     Parameters
     ----------
@@ -102,8 +102,8 @@ def solve_lrr(
     R, back = reduce_rows(X)
     xp = array_namespace(R)
     I, _, z_step = factor_z_step(R.T @ R, None)
-    # From here C stands for U^T (I - Z), I is U^T, J and Y2 for U^T J and U^T Y2, R for R U: see
-    # `factor_z_step`. Nothing but rounding changes.
+    # From here C stands for U^T (I - Z), I for U^T, J and Y2 for U^T J and U^T Y2, R for R U: see
+    # `factor_z_step`. Only rounding changes.
     R = R @ I.T
     E, Y1, C, Y2, mu = xp.zeros_like(R), xp.zeros_like(R), I + 0.0, xp.zeros_like(I), mu0
     lower_singular = prox.SingularThreshold()

@@ -1,7 +1,7 @@
 """LTMSC: low-rank tensor constrained multi-view subspace clustering.
 
-The representations Z_v of all m views are one n x n x m tensor Z, which is to be of low rank
-however it is unfolded: [Z_1, ..., Z_m], [Z_1^T, ..., Z_m^T], and one long row per view. Objective,
+The representations Z_v of all m views form one n x n x m tensor Z, which should have low rank in
+each unfolding: [Z_1, ..., Z_m], [Z_1^T, ..., Z_m^T], and one long row per view. Objective,
 with samples in the columns of X_v (d_v x n)::
 
     min sum_u lam_rank |Z_(u)|_* + lam |[E_1; ...; E_m]|_{2,1}   s.t.  X_v = X_v Z_v + E_v
@@ -14,14 +14,14 @@ repeats::
     G_u = Z + W_u/mu, unfolded, singular values lowered by lam_rank/mu
     Y_v += mu (X_v - X_v Z_v - E_v);  W_u += mu (Z - G_u);  mu = min(rho mu, mu_max)
 
-with one mu for all constraints and one lam_rank for all unfoldings. The authors' program is another
-algorithm, ``as_released=True``, and better on the texts of 3-Sources (NMI .70, not .61): its Z step
-has only the G of the third and the W of the first unfolding::
+with one mu for all constraints and one lam_rank for all unfoldings. The authors' program,
+``as_released=True``, is a different algorithm that does better on the texts of 3-Sources (NMI .70
+instead of .61). Its Z step uses only the G of the third and the W of the first unfolding::
 
     Z_v = (I + X_v^T X_v)^-1 (X_v^T (X_v - E_v + Y_v/mu) + G_3,v - W_1,v/mu)
 
-it updates E after every view, and its one parameter is both lam and lam_rank, so that it hardly
-matters. It does not minimise the objective.
+it updates E after every view, and its single parameter is both lam and lam_rank, so that its value
+hardly matters. It does not minimise the objective.
 
 Reference: C. Zhang, H. Fu, S. Liu, G. Liu, X. Cao, "Low-rank tensor constrained multiview subspace
 clustering", ICCV 2015.
@@ -52,7 +52,7 @@ class LTMSC(Penalised, OnDevice, RepresentationClusterer):
     lam_rank : float, default=1.0
         Weight of every nuclear norm, gamma in the paper; only ``lam / lam_rank`` matters much.
     as_released : bool, default=False
-        Take the steps of the authors' program, which mixes the unfoldings; with ``lam_rank=lam``.
+        Follow the authors' program, which mixes the unfoldings; with ``lam_rank=lam``.
     rho, mu0, mu_max : float, default=2.0, 1e-4 and 1e10
         Growth, start and limit of the penalty mu.
     tol : float, default=1e-7

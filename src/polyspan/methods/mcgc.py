@@ -1,7 +1,7 @@
 """MCGC: multiview consensus graph clustering.
 
-Every view gives a graph W_v with c components; embeddings U_v of the views and one graph S agree
-with each other, and S, too, is made to have c components, the clusters::
+Each view gives a graph W_v with c components; embeddings U_v of the views and one graph S are made
+to agree, and S is also made to have c components, the clusters::
 
     max sum_v tr(U_v^T (W_v + lam_agreement S) U_v) - |S|_F^2 / 2 - lam_components tr(H^T L_S H)
     s.t. U_v^T U_v = I, H^T H = I, rows of S on the simplex
@@ -18,11 +18,11 @@ that t = 0 gives the k probabilistic neighbours of `proximity.adaptive_neighbors
 alternation.
 
 Reference: K. Zhan, F. Nie, J. Wang, Y. Yang, "Multiview consensus graph clustering", IEEE TIP
-28(3), 2019. Starts are decided here: S is the mean of the W_v, t the mean of the a_i,
-lam_components a parameter. The authors' program (``as_released=True``) departs, as its public
-source shows: once W_v has started, it forgets the distances d and keeps only |f_i - f_j|^2 over the
-k nearest, and S starts as A of the W_v alone. Its figures need that (3-Sources, lam_agreement .6
-and 2: NMI .73 and .77 against .63 and .64).
+28(3), 2019. The paper leaves the starts open; here S starts as the mean of the W_v, t as the mean
+of the a_i, and lam_components is a parameter. The authors' program (``as_released=True``) differs,
+as its public source shows: once W_v has started, it drops the distances d and keeps only
+|f_i - f_j|^2 over the k nearest, and S starts as A of the W_v alone. The published figures need
+this (3-Sources, lam_agreement .6 and 2: NMI .73 and .77 instead of .63 and .64).
 """
 
 from collections.abc import Sequence
@@ -41,14 +41,14 @@ from polyspan.solvers.arrays import Array, to_numpy
 from polyspan.solvers.eigen import lowest_eigenpairs
 from polyspan.solvers.loop import Run, Solution
 
-RANK_ITERATIONS = 30  # most iterations to c components; the weight has grown by 1e9 then
+RANK_ITERATIONS = 30  # at most, to reach c components; the weight has then grown by 1e9
 
 
 class MCGC(Iterative, GraphClusterer):
     """Multiview consensus graph clustering: the clusters are the components of a learned graph.
 
-    Nothing is random as long as the graph reaches ``n_clusters`` components; otherwise a
-    ``ConvergenceWarning`` says so and spectral clustering of the graph gives the labels.
+    Nothing is random as long as the graph reaches ``n_clusters`` components; otherwise there is a
+    ``ConvergenceWarning`` and the labels come from spectral clustering of the graph.
 
     Parameters
     ----------
@@ -61,13 +61,13 @@ class MCGC(Iterative, GraphClusterer):
     lam_components : float, default=1.0
         First weight of the rank term (gamma in the paper); the rank rule doubles and halves it.
     as_released : bool, default=False
-        Graphs of the views and start of S as in the authors' program, see above.
+        Build the graphs of the views and start S as in the authors' program, see the module.
     scale : {"unit", "standard+unit", None}, default="unit"
-        Scaling of samples to unit length, after standardising features if asked.
+        Scales samples to unit length; ``"standard+unit"`` standardises the features first.
     max_iter : int, default=5
-        Maximum number of iterations. They end when the components stay what they were.
+        Maximum number of iterations. They end when the components stay the same.
     tol : float, default=1e-10
-        Sums of eigenvalues of the Laplacian below it are zero.
+        Sums of eigenvalues of the Laplacian below this count as zero.
     n_init, views, random_state, verbose
         As in `GRMSC`; k-means runs only where spectral clustering is needed.
 
@@ -81,7 +81,7 @@ class MCGC(Iterative, GraphClusterer):
         Number of iterations.
     history_ : dict
         Per iteration: ``eigenvalues`` and ``excess`` as in `GMC`, and ``moved``, the share of
-        samples whose component has another number than before.
+        samples whose component has a different number than before.
 
     Examples
     --------
@@ -116,14 +116,14 @@ class MCGC(Iterative, GraphClusterer):
         return run.solution(solve_mcgc(Ws, self.n_clusters, **own, run=run))
 
     def footprint(self, views: Views) -> tuple[float, float]:
-        """Count n x n matrices: two of every view."""
+        """Count n x n matrices: two per view."""
         return 14.0 + 2 * len(views.arrays), 0.0
 
 
 def view_graph(
     X: Array, c: int, k: int, tol: float = 1e-10, as_released: bool = False
 ) -> np.ndarray:
-    """Graph W_v of one view: about k neighbours, symmetric, c components if that can be had.
+    """Graph W_v of one view: about k neighbours, symmetric, with c components if possible.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def solve_mcgc(
     as_released: bool = False,
     run: Run | None = None,
 ) -> np.ndarray:
-    """Consensus graph S, with c components, of symmetric graphs of the views.
+    """Consensus graph S with c components, from symmetric graphs of the views.
 
     Examples
     --------

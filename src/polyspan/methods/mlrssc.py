@@ -1,7 +1,7 @@
 """MLRSSC: multi-view low-rank sparse subspace clustering, linear or with kernels.
 
 Every view v of m has a kernel K_v, inner products of its samples or of their images phi, and its
-own representation C_v, which is low-rank, sparse and like those of the other views. Objective::
+own representation C_v, which is low-rank, sparse and close to those of other views. Objective::
 
     min sum_v lam/2 |phi(X_v) - phi(X_v) C_v|_F^2 + rank_share |C_v|_* + (1 - rank_share) |C_v|_1
         + lam_agreement R(C)   s.t.  diag C_v = 0
@@ -18,8 +18,8 @@ ADMM with A = C1 = C2 = C3 per view and all mu equal repeats::
     Li += mu (A - Ci);  mu = min(rho mu, mu_max)
 
 with t = 2 lam_agreement. The mean of the C2 is the representation, and also the centroid. The paper
-has no lam (it is 1) and leaves the features as they are, whose size then weighs the data against
-the penalties; samples of length 1 need a weight instead.
+has no lam (it is 1) and does not scale the features, so their size weighs the data against the
+penalties; samples of length 1 need a weight instead.
 
 Reference: M. Brbic, I. Kopriva, "Multi-view low-rank sparse subspace clustering", Pattern
 Recognition 73, 2018.
@@ -44,7 +44,7 @@ from polyspan.solvers.loop import Run, Solution
 def _sigma(value: Any) -> str | None:
     single = not isinstance(value, list | tuple | np.ndarray)
     right = [real(0, open_low=True)(x) is None for x in ([value] if single else value)]
-    return None if right and all(right) else "a finite number > 0, or a list of one per view"
+    return None if right and all(right) else "a finite number > 0, or a list with one per view"
 
 
 class MLRSSC(Penalised, RepresentationClusterer):
@@ -55,31 +55,31 @@ class MLRSSC(Penalised, RepresentationClusterer):
     n_clusters : int, default=8
         Number of clusters.
     variant : {"pairwise", "centroid"}, default="pairwise"
-        Draw the representations of the views to each other, or to their mean.
+        Make the representations of the views agree with each other, or with their mean.
     kernel : {"linear", "gaussian"}, default="linear"
         Inner products, or ``exp(-d^2 / (2 s^2))`` with s = ``sigma`` times the view's median
         distance.
     sigma : float or list of float, default=1.0
-        Width of the Gaussian kernel in median distances, for all views or for each.
+        Width of the Gaussian kernel in median distances; one for all views, or one per view.
     rank_share : float, default=0.3
         Weight of the nuclear norm, beta1 in the paper; that of the l1 norm is ``1 - rank_share``.
     lam_agreement : float, default=0.3
         Weight of the agreement between views, lam3 in the authors' program.
     lam : float, default=100.0
-        Weight of the data; the paper's figures have 1, with ``scale=None``.
+        Weight of the data; the paper uses 1, with ``scale=None``.
     scale : {"unit", "standard+unit", None}, default="unit"
-        As in `GRMSC`. The paper's figures have None: views with larger numbers then count more.
+        As in `GRMSC`. The paper uses None: views with larger numbers then count more.
     mu0, rho, mu_max : float, default=100.0, 1.5 and 1e6
-        Start, growth and limit of the penalty mu. The start matters (the paper's figures
-        have 100 to 1e4): mu grows fast, so the loop ends before the optimum, the further from it
-        the larger mu starts.
+        Start, growth and limit of the penalty mu. The start matters (the paper uses 100 to 1e4):
+        mu grows fast, so the loop ends before the optimum, and the larger mu starts, the further
+        from it.
     max_iter : int, default=100
         Maximum number of iterations.
     tol : float, default=1e-5
-        Stop when all entries of ``A - C1``, ``A - C2`` and ``A - C3`` are smaller. The paper's
-        figures have 1e-3 with the linear and 1e-5 with the Gaussian kernel.
+        Stop when all entries of ``A - C1``, ``A - C2`` and ``A - C3`` are smaller. The paper uses
+        1e-3 with the linear and 1e-5 with the Gaussian kernel.
     n_init : int, default=20
-        Restarts of k-means; the paper's figures have 1.
+        Restarts of k-means; the paper uses 1.
     affinity, n_kept, views, random_state, verbose
         As in `GRMSC`.
 
@@ -126,7 +126,7 @@ class MLRSSC(Penalised, RepresentationClusterer):
         sigmas: Any = self.sigma if np.ndim(self.sigma) else [self.sigma] * len(Xs)
         if len(sigmas) != len(Xs):
             raise ValueError(
-                f"MLRSSC: sigma has {len(sigmas)} numbers for {len(Xs)} views: give one per view."
+                f"MLRSSC: sigma has {len(sigmas)} numbers for {len(Xs)} views: pass one per view."
             )
         if self.kernel == "linear":
             Ks = [self.lam * gram(X) for X in Xs]
@@ -137,7 +137,7 @@ class MLRSSC(Penalised, RepresentationClusterer):
         return run.solution(solve_mlrssc(Ks, **own, **self._penalty(), run=run))
 
     def footprint(self, views: Views) -> tuple[float, float]:
-        """Count n x n matrices: ten of every view."""
+        """Count n x n matrices: ten per view."""
         return 10.0 + 10 * len(views.arrays), 0.0
 
 

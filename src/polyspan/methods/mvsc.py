@@ -1,30 +1,30 @@
 """MVSC: multi-view subspace clustering with one common indicator.
 
-Every view has its own representation, and one indicator matrix F (n x c) fits the graphs of all.
+Every view has its own representation, and one indicator matrix F (n x c) fits all their graphs.
 Objective, with samples in the columns of X_v (d_v x n)::
 
     min sum_v |X_v - X_v Z_v - E_v|_F^2 + lam_cut tr(F^T (D_v - W_v) F) + lam |E_v|_1
     s.t. 1^T Z_v = 1^T,  diag Z_v = 0,  F^T F = I,  W_v = (|Z_v| + |Z_v|^T) / 2
 
 The trace is the sum of ``P_ij |z_ij| / 2`` with P_ij the squared distance of rows i and j of F:
-samples that F sets apart pay for representing each other. An iteration is::
+samples that F separates are penalised for representing each other. One iteration is::
 
     Z_v = argmin |X_v - E_v - X_v Z|_F^2 + lam_cut/2 sum_ij P_ij |z_ij|   s.t. the constraints
     E_v = X_v - X_v Z_v, entries shrunk by lam/2
     F   = the c lowest eigenvectors of sum_v (D_v - W_v)
 
-and the objective never rises, but for the tolerance of the first step, which ADMM solves, from
-where it ended the iteration before, until a tenth of ``tol`` or for ``max_inner`` iterations::
+and the objective never rises, except within the tolerance of the first step. ADMM solves this step,
+starting where the last iteration ended, to a tenth of ``tol`` or for ``max_inner`` iterations::
 
     A  = argmin |X - E - X A|_F^2 + rho/2 |A - Z + Y/rho|_F^2   s.t.  1^T A = 1^T
     Z  = A + Y/rho, entries shrunk by lam_cut P_ij / (2 rho), zero diagonal
     Y += rho (A - Z)
 
 The paper takes the labels from k-means on the rows of F (``labels_from="indicator"``; here they are
-scaled to unit length). With an unnormalised Laplacian a few outlying samples can have columns of F
-for themselves: on 3-Sources that leaves one cluster with nearly all samples. So the default is
-normalised spectral clustering of the sum of the W_v. The paper leaves open the start, here E = 0
-with all P_ij = 2c/n, their mean for any centred F, and rho, here constant.
+scaled to unit length). With an unnormalised Laplacian a few outliers can take up whole columns of
+F: on 3-Sources that leaves one cluster with nearly all samples. So the default is normalised
+spectral clustering of the sum of the W_v. The paper does not give the start, here E = 0 with all
+P_ij = 2c/n, their mean for any centred F, nor rho, here constant.
 
 Reference: H. Gao, F. Nie, X. Li, H. Huang, "Multi-view subspace clustering", ICCV 2015.
 """
@@ -55,7 +55,7 @@ class MVSC(Iterative, GraphClusterer):
         Number of clusters.
     lam_cut : float, default=0.1
         Weight of the common indicator, lam1 in the paper. This and ``labels_from`` were chosen on
-        3-Sources, with its labels.
+        3-Sources, using its labels.
     lam : float, default=0.1
         Weight of the entrywise errors, lam2 in the paper.
     labels_from : {"graph", "indicator"}, default="graph"
@@ -66,7 +66,7 @@ class MVSC(Iterative, GraphClusterer):
     max_iter : int, default=50
         Maximum number of iterations.
     tol : float, default=1e-3
-        Stop when the objective falls by less than this part of the squared size of the views.
+        Stop when the objective falls by less than this fraction of the squared size of the views.
     scale, n_init, views, random_state, verbose
         As in `GRMSC`.
 
@@ -112,7 +112,7 @@ class MVSC(Iterative, GraphClusterer):
         return [X.toarray() if sp.issparse(X) else to_numpy(X) for X in Xs]
 
     def solve(self, views: Views, Xs: list[Array]) -> Solution:
-        """Return the sum of the W_v, and the common indicator F beside it."""
+        """Return the sum of the W_v, with the common indicator F."""
         run = self._run()
         own = self._given("lam_cut", "lam", "max_inner")
         Zs, F = solve_mvsc(Xs, self.n_clusters, **own, run=run)
@@ -130,7 +130,7 @@ class MVSC(Iterative, GraphClusterer):
         return {"labels_": labels, "affinity_matrix_": found.Z}
 
     def footprint(self, views: Views) -> tuple[float, float]:
-        """Count n x n matrices: five of every view, and the dense features."""
+        """Count n x n matrices: five per view, and the dense features."""
         n = views.n_samples
         return 10 + 5 * len(views.arrays) + 4 * sum(x.shape[1] for x in views.arrays) / n, 0.0
 
@@ -183,12 +183,12 @@ def _graph(Z: np.ndarray) -> np.ndarray:
 
 
 class RepresentationStep:
-    """The Z step of one view, which starts where its last call ended."""
+    """The Z step of one view; each call starts where the last one ended."""
 
     def __init__(self, X: np.ndarray) -> None:
         n = X.shape[0]
         self.X, self.G = X, X @ X.T
-        self.rho = 2 * np.trace(self.G) / n  # of the size of 2 G, for which it stands
+        self.rho = 2 * np.trace(self.G) / n  # of the same size as 2 G
         M = np.linalg.inv(2 * self.G + self.rho * np.eye(n))
         ones = np.sum(M, axis=1, keepdims=True)
         self.M, self.ones = M, ones / np.sum(ones)

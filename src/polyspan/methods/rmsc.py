@@ -45,15 +45,15 @@ class RMSC(Penalised, GraphClusterer):
     lam : float, default=0.1
         Weight of the errors; smaller lets the views differ more from the shared walk.
     scale : {"unit", "standard+unit", None}, default="unit"
-        As in `GRMSC`. Published comparisons ran RMSC on the features as they are, None, which on
-        texts of different lengths is far worse.
+        As in `GRMSC`. Published comparisons ran RMSC without scaling (None), which is far worse on
+        texts of different lengths.
     rho, mu0, mu_max : float, default=1.9, 1e-3 and 1e10
         Growth, start and limit of the penalty mu.
     max_iter : int, default=100
         Maximum number of iterations.
     tol : float, default=1e-6
-        Stop when all entries of ``T_v - P - E_v`` are smaller; ``P - Q`` is not asked, as in the
-        authors' program, so that a very small ``lam`` can end the loop early.
+        Stop when all entries of ``T_v - P - E_v`` are smaller; as in the authors' program,
+        ``P - Q`` is not checked, so that a very small ``lam`` can end the loop early.
     n_init, views, random_state, verbose
         As in `GRMSC`.
 
@@ -64,7 +64,7 @@ class RMSC(Penalised, GraphClusterer):
     transition_matrix_ : (n, n) array
         P, the shared random walk: rows sum to 1.
     affinity_matrix_ : (n, n) array
-        ``(D P + P^T D) / 2``, how often the walk goes between two samples.
+        ``(D P + P^T D) / 2``, how often the walk moves between two samples.
     history_ : dict
         Per iteration: ``data``, the largest entry of ``T_v - P - E_v``.
 
@@ -89,7 +89,7 @@ class RMSC(Penalised, GraphClusterer):
     mu_max: float = 1e10
 
     def solve(self, views: Views, Xs: list[Array]) -> Solution:
-        """Return ``(D P + P^T D) / 2``, and the walk P beside it."""
+        """Return ``(D P + P^T D) / 2``, with the walk P."""
         run = self._run()
         Ts = [random_walk(median_kernel(X)) for X in Xs]
         P = solve_rmsc(Ts, lam=self.lam, **self._penalty(), run=run)
@@ -97,7 +97,7 @@ class RMSC(Penalised, GraphClusterer):
         return run.solution((DP + DP.T) / 2, transition_matrix_=P)
 
     def footprint(self, views: Views) -> tuple[float, float]:
-        """Count n x n matrices: five of every view."""
+        """Count n x n matrices: five per view."""
         return 10.0 + 5 * len(views.arrays), 0.0
 
 
@@ -117,7 +117,7 @@ def random_walk(K: Array) -> Array:
 def stationary_distribution(P: Array) -> Array:
     """Stationary distribution of a random walk, all entries positive.
 
-    The walk jumps to any sample once in 1e8 steps: P may fall into pieces, each with its own.
+    The walk jumps to a random sample once in 1e8 steps, because P may consist of separate pieces.
 
     Examples
     --------

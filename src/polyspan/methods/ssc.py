@@ -12,12 +12,12 @@ repeats::
     C  = A + Y/rho, entries shrunk by 1/rho, zero diagonal
     Y += rho (A - C)
 
-The penalty rho starts at lam_ratio; in the paper it stays there. Here, every tenth of the first 200
-iterations, it moves to where both residuals, relative to C and Y, are of one size (residual
-balancing), which saves most of the iterations.
+The penalty rho starts at lam_ratio; in the paper it stays there. Here it is adapted every ten
+iterations, up to the 200th, so that both residuals, relative to C and Y, have about the same size
+(residual balancing), which saves most of the iterations.
 
-Then every column of C is divided by its largest entry, and ``|C| + |C|^T`` is the affinity. Not
-here: the paper's terms for sparse outlying entries and for affine subspaces.
+Then every column of C is divided by its largest entry, and ``|C| + |C|^T`` is the affinity. The
+paper's terms for sparse outlying entries and for affine subspaces are not included.
 
 Reference: E. Elhamifar, R. Vidal, "Sparse subspace clustering: algorithm, theory, and
 applications", IEEE TPAMI 35(11), 2013.
@@ -37,7 +37,7 @@ from polyspan.solvers.reductions import orthogonal_rows
 class SSC(OnDevice, RepresentationClusterer):
     """Sparse subspace clustering of a single view.
 
-    For several views wrap it: ``BestSingleView(SSC(...))``.
+    For several views, wrap it: ``BestSingleView(SSC(...))``.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class SSC(OnDevice, RepresentationClusterer):
         Number of clusters.
     lam_ratio : float, default=20.0
         lam, the weight of the errors, as a multiple of the smallest at which no sample stays alone;
-        alpha in the paper, which has 20 on motions and 800 on faces.
+        alpha in the paper, which uses 20 on motions and 800 on faces.
     tol : float, default=2e-4
         Stop when all entries of ``A - C`` and of the change of C are smaller.
     max_iter : int, default=2000
@@ -96,9 +96,9 @@ class SSC(OnDevice, RepresentationClusterer):
 
 
 def smallest_maximum(G: Array) -> float:
-    """Smallest over the samples of the largest inner product with another, given all of them.
+    """Minimum over the samples of the largest inner product with another; G has all products.
 
-    Samples that are orthogonal to all others do not count; 1 when there are only such.
+    Samples that are orthogonal to all others do not count; 1 if there are no others.
 
     Examples
     --------

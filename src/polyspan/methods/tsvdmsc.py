@@ -1,6 +1,6 @@
 """TSVDMSC: t-SVD-MSC, multi-view subspace clustering by a tensor nuclear norm.
 
-The representations Z_v of all m views are one tensor, rotated so that its slices are n x m.
+The representations Z_v of all m views form one tensor, rotated so that its slices are n x m.
 Objective, with samples in the columns of X_v (d_v x n)::
 
     min |Z|_TNN + lam |[E_1; ...; E_m]|_{2,1}   s.t.  X_v = X_v Z_v + E_v
@@ -15,13 +15,13 @@ transform along the rows of the Z_v gives. The augmented Lagrangian splits off G
     W  += mu (Z - G);  mu = min(rho mu, mu_max)
 
 The paper defines the norm as the sum over frequencies, but its program lowers by 1/mu, which
-belongs to the mean; with the sum lam would have to be n times as large. A Fourier transform along
-samples depends, a little, on their order.
+corresponds to the mean; with the sum, lam would have to be n times as large. A Fourier transform
+along samples depends slightly on their order.
 
-The authors' program, ``as_released=True``, departs from this in four points. It takes the steps of
-E and Y_v inside the loop over the views, so that E moves after every view. Its mu starts at 1e-4
-(written 10e-5), not 1e-5. For odd n it lowers the singular values of the highest frequency twice.
-And its infinity norm in the stopping rule is the largest sum over a row, not the largest entry.
+The authors' program, ``as_released=True``, differs from this in four points. It updates E and Y_v
+inside the loop over the views, so that E changes after every view. Its mu starts at 1e-4 (written
+10e-5), not 1e-5. For odd n it lowers the singular values of the highest frequency twice. And its
+infinity norm in the stopping rule is the largest sum over a row, not the largest entry.
 
 Reference: Y. Xie, D. Tao, W. Zhang, Y. Liu, L. Zhang, Y. Qu, "On unifying multi-view
 self-representations for clustering by tensor multi-rank minimization", IJCV 126, 2018.
@@ -50,11 +50,11 @@ class TSVDMSC(Penalised, OnDevice, RepresentationClusterer):
     lam : float, default=0.1
         Weight of the errors.
     as_released : bool, default=False
-        Take the steps of the authors' program: see the module.
+        Follow the authors' program, see the module.
     rho, mu_max : float, default=2.0 and 1e10
         Growth and limit of the penalty mu.
     mu0 : float or None, default=None
-        Start of mu; None is 1e-5, and 1e-4 when ``as_released``.
+        Start of mu; None is 1e-5, or 1e-4 if ``as_released``.
     tol : float, default=1e-7
         Stop when all entries (``as_released``: sums of absolute values over rows) of
         ``X_v - X_v Z_v - E_v`` and ``Z - G`` are smaller.
@@ -106,7 +106,7 @@ class TSVDMSC(Penalised, OnDevice, RepresentationClusterer):
         return run.solution(xp.mean(xp.abs(Z), axis=0))
 
     def footprint(self, views: Views) -> tuple[float, float]:
-        """Count n x n matrices: tensors Z, G, W and a complex one of all views."""
+        """Count n x n matrices: the tensors Z, G, W and a complex one, for all views."""
         return super().footprint(views)[0] + 10 * len(views.arrays), 0.0
 
 
@@ -125,7 +125,7 @@ def tensor_singular(T: Array, t: float, *, as_released: bool = False) -> Array:
            [0.863917, 0.863917, 0.863917]])
     """
     xp = array_namespace(T)
-    # T is real, so that the other half of the slices is the complex conjugate of this one.
+    # T is real, so the other half of the slices is the complex conjugate of this one.
     A = xp.permute_dims(xp.fft.rfft(T, axis=1), (1, 0, 2))
     w, U = xp.linalg.eigh(A @ xp.conj(xp.matrix_transpose(A)))  # m x m each
     s = xp.sqrt(xp.clip(w, min=xp.finfo(w.dtype).smallest_normal))

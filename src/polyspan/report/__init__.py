@@ -1,4 +1,4 @@
-"""The report: one HTML file that shows what a clustering found, and works without a network."""
+"""The report: one HTML file that shows a clustering and works without a network."""
 
 from polyspan.report.write import write_report
 

@@ -14,7 +14,7 @@ SHADES = ("#ffffff", "#d6e5f4", "#8fc0e0", "#3d8ac2", "#0b4f8f", "#082f5c")  # o
 
 
 def png(levels: np.ndarray) -> str:
-    """A picture of a matrix of 0..255 in the shades of the affinity, as a data address."""
+    """A picture of a matrix of 0..255 in the shades of the affinity, as a data URL."""
     stops = np.array([[int(s[k : k + 2], 16) for k in (1, 3, 5)] for s in SHADES], dtype=float)
     at = np.linspace(0, len(SHADES) - 1, 256)
     colors = np.stack([np.interp(at, np.arange(len(SHADES)), stops[:, k]) for k in range(3)], 1)
@@ -33,7 +33,7 @@ def png(levels: np.ndarray) -> str:
 
 
 def histogram(values: np.ndarray, name: str, n_bins: int = 20) -> str:
-    """Bars of how many of the values, all in 0..1, lie where."""
+    """A histogram of values between 0 and 1."""
     counts = np.histogram(values, bins=n_bins, range=(0, 1))[0]
     width, height, left, top, bottom = 420, 190, 44, 10, 36
     step = (width - left - 8) / n_bins
@@ -67,7 +67,7 @@ def line_chart(
     mark_x: float | None = None,
     mark_y: tuple[float, str] | None = None,
 ) -> str:
-    """Lines of (x, y) with a legend; points that an axis cannot show are left out."""
+    """Lines through points (x, y), with a legend; points that an axis cannot show are left out."""
     kept = {}
     for label, (xs, ys) in series.items():
         pairs = [(float(x), float(y)) for x, y in zip(xs, ys, strict=True)]

@@ -1,4 +1,4 @@
-"""What the page shows of clusters and samples: the map, sizes, certainty."""
+"""The sections on clusters and samples: the map, sizes, certainty."""
 
 from importlib import resources
 from string import Template
@@ -15,10 +15,10 @@ MOST_DOUBTFUL = 30  # samples in the list of the least certain
 
 
 def show_map(c: Content, plane: Map) -> str:
-    """Every sample as a point."""
+    """The map, with every sample as a point."""
     what = (
         "Every point is a sample, placed by the principal axes of the spectral embedding: "
-        "the eigenvectors of the normalised affinity that the clusters are made from."
+        "the eigenvectors of the normalised affinity from which the clusters were computed."
         if plane.spectral
         else "Every point is a sample, placed by the principal axes of the scaled views side by "
         "side, because this method has no affinity."
@@ -61,8 +61,8 @@ def show_clusters(
     text = "<p>Sizes of the clusters and the mean certainty of their samples."
     if shown:
         text += (
-            " The last columns say which view holds a cluster together: the share of its "
-            "samples\u2019 nearest neighbours in that view alone that are in the same cluster."
+            " The last columns show which views hold a cluster together: of its samples\u2019 "
+            "nearest neighbours in that view alone, the share that is in the same cluster."
         )
     return text + "</p>" + table(heads, rows, name="Clusters")
 
@@ -95,8 +95,8 @@ def show_certainty(
         rows.append(row)
     facts = {
         "lowest": certainty.min(),
-        "one in ten is below": np.quantile(certainty, 0.1),
-        "half are below": np.median(certainty),
+        "10% are below": np.quantile(certainty, 0.1),
+        "50% are below": np.median(certainty),
         "mean": certainty.mean(),
     }
     lines = "".join(f"<dt>{name}</dt><dd>{value:.3f}</dd>" for name, value in facts.items())

@@ -1,4 +1,4 @@
-"""What a report is made of, checked."""
+"""The contents of a report, checked."""
 
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ MOST_CLUSTERS = 32767  # their numbers take two bytes in the file
 
 
 class Content(NamedTuple):
-    """What a report is made of, checked."""
+    """The contents of a report, checked."""
 
     views: list[Any]
     view_names: list[str]
@@ -25,13 +25,13 @@ class Content(NamedTuple):
     clusters: list[str]
     codes: np.ndarray  # (n,) position of every sample's cluster in ``clusters``
     estimator: MultiViewClusterer
-    shown: MultiViewClusterer  # in map, affinity and convergence: the nearest to a consensus
+    shown: MultiViewClusterer  # in map, affinity and convergence; of a consensus, the nearest
     affinity: Any
     certainty: np.ndarray | None
     certainty_of: str
     members: list[dict[str, Any]]  # the table of a consensus
     evidence: Evidence | None  # for the number of clusters; None or empty if it was given
-    n_agreeing: int  # members whose consensus the clusters are, 0 for those of one method
+    n_agreeing: int  # members in the consensus; 0 if the clusters are those of one method
     notes: list[str]
     scale: str | None
     command: str = ""
@@ -103,7 +103,7 @@ def check_content(
     clusters, codes = np.unique(marks, return_inverse=True)
     if len(clusters) > MOST_CLUSTERS:
         raise ValueError(
-            f"labels has {len(clusters)} clusters; a report can show {MOST_CLUSTERS} at most."
+            f"labels has {len(clusters)} clusters; a report can show at most {MOST_CLUSTERS}."
         )
     return Content(
         views=arrays,
@@ -125,7 +125,7 @@ def check_content(
 
 
 def _agreeing(estimator: MultiViewClusterer, labels: np.ndarray) -> int:
-    """How many members the labels are the consensus of; 0 where they are of one method."""
+    """Number of members in the consensus; 0 if the labels are those of one method."""
     if not isinstance(estimator, ConsensusClusterer):
         return 0
     if not np.array_equal(estimator.labels_, labels):
@@ -134,7 +134,7 @@ def _agreeing(estimator: MultiViewClusterer, labels: np.ndarray) -> int:
 
 
 def _array(x: Any) -> Any:
-    """Bring anything that holds numbers to NumPy; sparse matrices stay."""
+    """Convert anything that holds numbers to NumPy; sparse matrices stay sparse."""
     if sp.issparse(x):
         return x
     return to_numpy(x) if is_array_api_obj(x) else np.asarray(x)

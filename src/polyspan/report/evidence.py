@@ -1,16 +1,16 @@
-"""What the page shows of the number of clusters: the evidence for it."""
+"""The section on the number of clusters: the evidence for it."""
 
 from polyspan.report.charts import line_chart
 from polyspan.report.parts import cell, number, table, user
 from polyspan.selection.count import Evidence
 
-Series = dict[int, float]  # from a number of clusters, ascending: a line goes from left to right
+Series = dict[int, float]  # by number of clusters, in ascending order for the charts
 
 MEANING = {
-    "gaps": "how far the eigenvalues of the affinities drop after so many; large is good",
-    "stability": "how well different settings agree on so many clusters; 1 is the same clusters",
-    "scores": "gap times stability, as a share of the best; near 1 is as good",
-    "votes": "how many settings alone have their largest gap there",
+    "gaps": "drop in the eigenvalues of the affinities after this number; larger is better",
+    "stability": "agreement between settings with this number of clusters; 1 is perfect",
+    "scores": "gap times stability, divided by the best; near 1 is about as good as the best",
+    "votes": "number of settings that have their own largest gap here",
 }
 
 
@@ -32,7 +32,7 @@ def show_evidence(evidence: Evidence | None) -> str:
 
 
 def score_columns(evidence: Evidence) -> dict[str, Series]:
-    """What speaks for every number of clusters, by name.
+    """The evidence for every number of clusters, by name.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def _counts(columns: dict[str, Series]) -> list[int]:
 
 
 def _scores(columns: dict[str, Series], chosen: int) -> str:
-    """The table: one row for every number that something speaks for."""
+    """The table: one row for every number with any evidence."""
     heads = ["Clusters", *map(user, columns), "Choice"]
     rows = [
         [
@@ -72,7 +72,7 @@ def _scores(columns: dict[str, Series], chosen: int) -> str:
 
 
 def _charts(columns: dict[str, Series], eigenvalues: list[float], chosen: int) -> str:
-    """One small chart each, since scores differ in scale."""
+    """One small chart for each, because they differ in scale."""
     charts = [
         line_chart(
             {name: (list(series), list(series.values()))}, name, "number of clusters", mark_x=chosen
@@ -87,7 +87,7 @@ def _charts(columns: dict[str, Series], eigenvalues: list[float], chosen: int) -
 
 
 def _settings(evidence: Evidence) -> str:
-    """The settings whose spectra were looked at, folded away."""
+    """The settings whose spectra were used, collapsed."""
     settings = evidence["settings"]
     names = list(dict.fromkeys(name for params in settings for name in params))
     rows = [[cell(params.get(name)) for name in names] for params in settings]

@@ -16,22 +16,22 @@ from polyspan.inputs.views import Views
 from polyspan.methods.baselines import ConcatSpectral, side_by_side
 from polyspan.solvers.arrays import to_numpy
 
-MOST_COMPARED = 2000  # samples whose single views are clustered for comparison
+MOST_COMPARED = 2000  # samples used to compare the views
 MOST_AXES = 6  # axes that the map can show
-MOST_VALUES = 10_000_000  # in views side by side whose principal axes are exact
-MOST_VECTORS = 32  # eigenvectors behind the map: more change nothing in its first axes
+MOST_VALUES = 10_000_000  # in all views together, for exact principal axes
+MOST_VECTORS = 32  # eigenvectors behind the map: more do not change its first axes
 
 
 class ViewSummary(NamedTuple):
-    """One view in numbers; those of an empty set of values are NaN."""
+    """One view in numbers; they are NaN where there are no values."""
 
     n_features: int
     zeros: float  # share of all values
     missing: int  # values that are NaN or infinite
-    missing_samples: int  # samples of which nothing is known
+    missing_samples: int  # samples without any value
     smallest: float
     largest: float
-    typical: float  # median size of what is not zero
+    typical: float  # median absolute value of what is not zero
     spread: tuple[float, float]  # smallest and largest standard deviation of a feature
     constant: int  # features with the same value throughout
     storage: str
@@ -52,7 +52,7 @@ def summarize_view(X: Any) -> ViewSummary:
     kind = stored.dtype.name
     stored = stored.astype(np.float64, copy=False)
     finite = np.isfinite(stored)
-    known = np.where(finite, stored, 0)  # what is missing adds nothing to sums
+    known = np.where(finite, stored, 0)  # missing values add nothing to sums
     unequal = known[finite & (known != 0)]
     missing = int(finite.size - finite.sum())
     if sparse:
@@ -63,7 +63,7 @@ def summarize_view(X: Any) -> ViewSummary:
         mean = np.asarray(values.sum(axis=0)).ravel() / np.maximum(counts, 1)
         square = np.asarray((values * values).sum(axis=0)).ravel() / np.maximum(counts, 1)
         spread = np.sqrt(np.maximum(square - mean * mean, 0))
-        spread[spread <= 1e-7 * np.sqrt(square)] = 0  # nothing but the rounding of the difference
+        spread[spread <= 1e-7 * np.sqrt(square)] = 0  # only rounding errors
         gone = np.bincount(X.indices[~finite], minlength=n) == d
     else:
         counts = finite.sum(axis=0)
@@ -90,11 +90,11 @@ def summarize_view(X: Any) -> ViewSummary:
 
 
 class Affinity(NamedTuple):
-    """What the affinity says of clusters: sums over them, without what samples give themselves."""
+    """The affinity summed over clusters, without the affinity of samples with themselves."""
 
     own: np.ndarray  # (n,) share of a sample's affinity that goes to its own cluster
-    second: np.ndarray  # (n,) the other cluster with most of it; -1 if it has none elsewhere
-    between: np.ndarray  # (c, c) mean affinity of a pair of samples
+    second: np.ndarray  # (n,) the other cluster with most of it; -1 if no other has any
+    between: np.ndarray  # (c, c) mean affinity of a pair of samples from these clusters
 
 
 def measure_affinity(W: Any, codes: np.ndarray, n_clusters: int) -> Affinity:
@@ -164,11 +164,11 @@ class Map(NamedTuple):
 
     axes: np.ndarray  # (n, at most 6)
     shares: np.ndarray  # of the variance, one per axis
-    spectral: bool  # of the affinity, or else of the views
+    spectral: bool  # from the affinity; otherwise from the views
 
 
 def draw_map(W: Any, views: list[Any], n_clusters: int, scale: str | None) -> Map:
-    """Principal axes of the spectral embedding; of the scaled views when there is no affinity."""
+    """Principal axes of the spectral embedding, or of the scaled views without an affinity."""
     n = views[0].shape[0]
     if W is not None:
         Y: Any = _embedding(W, min(n, max(3, min(n_clusters, MOST_VECTORS))))
@@ -178,7 +178,7 @@ def draw_map(W: Any, views: list[Any], n_clusters: int, scale: str | None) -> Ma
     wanted = min(MOST_AXES, *Y.shape)
     if sp.issparse(Y) and wanted < min(Y.shape):
         model = PCA(wanted, svd_solver="arpack", random_state=0)
-    elif Y.size > MOST_VALUES and not sp.issparse(Y):  # minutes otherwise, for a drawing
+    elif Y.size > MOST_VALUES and not sp.issparse(Y):  # exact axes would take minutes
         model = PCA(wanted, svd_solver="randomized", random_state=0)
     else:
         Y = Y.toarray() if sp.issparse(Y) else Y
@@ -195,11 +195,11 @@ def draw_map(W: Any, views: list[Any], n_clusters: int, scale: str | None) -> Ma
 
 
 def _embedding(W: Any, n_vectors: int) -> np.ndarray:
-    """Spectral embedding; of many samples to the accuracy of a drawing, in a bounded time.
+    """Spectral embedding; with many samples, accurate enough for a drawing, in a bounded time.
 
     Graphs of long chains and of many pieces have eigenvalues that no Lanczos iteration separates
-    in reasonable time. A drawing does not need them separated: a fixed number of power steps
-    on a random block has to do then.
+    in reasonable time. A drawing does not need them separated, so a fixed number of power steps
+    on a random block is used instead.
     """
     if W.shape[0] <= EXACT_BELOW:
         return spectral_embedding(W, n_vectors)
@@ -218,7 +218,7 @@ def _embedding(W: Any, n_vectors: int) -> np.ndarray:
 
 
 def _filled(X: Any) -> Any:
-    """Replace what is missing by the mean of its feature."""
+    """Replace missing values by the mean of their feature."""
     if sp.issparse(X):
         X = sp.csr_array(X, copy=True)
         X.data[~np.isfinite(X.data)] = 0
@@ -252,18 +252,18 @@ def center_margin(views: list[Any], codes: np.ndarray, scale: str | None) -> np.
 
 
 class Agreement(NamedTuple):
-    """How far one view alone leads to the same clusters."""
+    """How well the clusters of one view alone agree with the result."""
 
     nmi: float | None  # with the result; None when the view could not be clustered
     near: np.ndarray | None  # (c,) share of neighbours in the view that are in the same cluster
     n_used: int
-    why: str  # why there is no figure
+    why: str  # why there is no nmi
 
 
 def compare_view(X: Any, codes: np.ndarray, scale: str | None) -> Agreement:
     """Cluster one view alone by the k-NN baseline and compare with the result.
 
-    Samples that the view does not know are left out; of more than 2,000 a random part is taken.
+    Samples that lack the view are left out; with more than 2,000, a random part is used.
 
     Examples
     --------
@@ -290,7 +290,7 @@ def compare_view(X: Any, codes: np.ndarray, scale: str | None) -> Agreement:
     model = ConcatSpectral(k, scale=scale, n_init=5, random_state=0)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the fit has said what there was to say
+            warnings.simplefilter("ignore")  # the fit has already issued them
             model.fit([X[rows]])
     except ValueError as error:
         return Agreement(None, None, len(rows), str(error))

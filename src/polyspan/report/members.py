@@ -1,4 +1,4 @@
-"""What the page shows of a consensus: the table of its members."""
+"""The section on a consensus: the table of its members."""
 
 from typing import Any
 
@@ -10,12 +10,12 @@ COLUMNS = (
 
 
 def show_members(members: list[dict[str, Any]]) -> str:
-    """The members that voted without labels."""
+    """The table of the members."""
     if not members:
         return ""
     rows = [[_cell(name, row[name]) for name in COLUMNS] for row in members]
     return (
-        f"<p>{plural(len(rows), 'member')} of the consensus: methods with their settings that were "
+        f"<p>{plural(len(rows), 'member')} of the consensus: the methods and settings that were "
         "tried without labels, and how well they agree. Click a heading to sort.</p>"
         + table([user(name) for name in COLUMNS], rows, name="Members of the consensus")
     )

@@ -1,4 +1,4 @@
-"""The whole page: heading, notes, sections, and what its script needs."""
+"""The whole page: heading, notes, sections, and the data for its script."""
 
 import base64
 import hashlib
@@ -26,7 +26,7 @@ from polyspan.report.parts import clean, escape, number, packed, plural, to_json
 from polyspan.report.run import show_convergence, show_run
 from polyspan.report.views import show_views
 
-MOST_BETWEEN = 200  # clusters up to which the picture of the affinity tells means
+MOST_BETWEEN = 200  # clusters; with more, the picture of the affinity shows no means
 
 
 def build_page(content: Content, date: str) -> str:
@@ -85,7 +85,7 @@ def build_page(content: Content, date: str) -> str:
         data=to_json(data),
         style=style,
         script=script,
-        # Only this very script may run, and nothing may be fetched.
+        # Only this script may run, and nothing may be fetched.
         hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )
 
@@ -95,20 +95,20 @@ def _certainty(c: Content, affinity: Affinity | None) -> tuple[np.ndarray, str]:
     if c.certainty is not None and c.certainty_of == "consensus":
         return c.certainty, (
             "Certainty is the share of the members in the consensus that put a sample together "
-            "with another one of its cluster (the mean over these), less that share for the best "
-            "other cluster: at 1 all members agree, at 0 the sample lies between two clusters."
+            "with another one of its cluster (mean over these), minus that share for the best "
+            "other cluster. At 1 all members agree; at 0 the sample lies between two clusters."
         )
     if c.certainty is not None:
-        return c.certainty, "Certainty is that of the method, or was given with the labels."
+        return c.certainty, "Certainty was computed by the method or was given with the labels."
     if affinity is not None:
         return affinity.own, (
-            "Certainty is the share of a sample\u2019s affinity that goes to its own cluster, "
-            "itself left out. It is lower by nature with many clusters and a dense affinity: "
+            "Certainty is the share of a sample\u2019s affinity that goes to the other samples of "
+            "its cluster. It is naturally lower with many clusters and a dense affinity, so "
             "compare samples with each other, not with 1."
         )
     return center_margin(c.views, c.codes, c.scale), (
         "The method has no affinity. Certainty is how much nearer a sample is to the centre of its "
-        "own cluster than to the next one: 0 is halfway between, 1 is at the centre."
+        "own cluster than to the next one: 0 is halfway between the two, 1 is at the centre."
     )
 
 
@@ -158,8 +158,8 @@ def _notes(c: Content) -> str:
         and max(last, default=0) > tol
     ):
         notes.append(
-            f"The solver stopped after max_iter={iterations} iterations before it converged to "
-            f"tol={tol:g}: raise max_iter, or read the result with care."
+            f"The solver stopped after max_iter={iterations} iterations without converging to "
+            f"tol={tol:g}: raise max_iter, or treat the result with caution."
         )
     own = getattr(c.shown, "labels_", None)
     if own is not None and len(own) == len(c.codes):
@@ -176,7 +176,7 @@ def _notes(c: Content) -> str:
 
 
 def _levels(axis: np.ndarray) -> np.ndarray:
-    """A coordinate in 0..65535."""
+    """A coordinate scaled to 0..65535."""
     low, high = float(axis.min()), float(axis.max())
     if high - low <= 1e-12 * max(abs(low), abs(high), 1e-300):
         return np.full(len(axis), 32768)

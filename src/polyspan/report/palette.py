@@ -1,4 +1,4 @@
-"""Colours of clusters: told apart by as many readers as possible, on white and on black."""
+"""Colours of clusters that as many readers as possible can tell apart, on white and on black."""
 
 from functools import cache
 
@@ -13,7 +13,7 @@ NO_RED = np.array([[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.09921
                    [-0.003882, -0.048116, 1.051998]])  # fmt: skip
 NO_GREEN = np.array([[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413],
                      [-0.011820, 0.042940, 0.968881]])  # fmt: skip
-# OKLab (Ottosson 2020): Euclidean distances in it are close to what eyes tell apart.
+# OKLab (Ottosson 2020): Euclidean distances in it are close to perceived differences.
 CONES = np.array([[0.4122214708, 0.5363325363, 0.0514459929],
                   [0.2119034982, 0.6806995451, 0.1073969566],
                   [0.0883024619, 0.2817188376, 0.6299787005]])  # fmt: skip
@@ -23,9 +23,10 @@ LAB = np.array([[0.2104542553, 0.7936177850, -0.0040720468],
 
 
 def cluster_colors(n_clusters: int) -> list[str]:
-    """Colours for clusters 0, 1, ...: six chosen ones, then those farthest from all before.
+    """Colours for clusters 0, 1, ...: six fixed ones, then each as far as possible from the others.
 
-    Far means far for normal and for red- and green-blind eyes alike. After 300 they begin again.
+    Distances count for normal and for red- and green-blind eyes alike. After 300 colours they
+    repeat.
 
     Examples
     --------
@@ -38,7 +39,7 @@ def cluster_colors(n_clusters: int) -> list[str]:
 
 @cache
 def _ranked() -> list[str]:
-    """All colours, every one as far as possible from those before it."""
+    """All colours, each as far as possible from those before it."""
     candidates = _candidates()
     seen = as_seen(candidates)  # (kinds of eyes, colours, 3)
     taken = as_seen(np.array([_rgb(color) for color in FIRST]))

@@ -1,4 +1,4 @@
-"""Pieces of the page: escaped text, numbers for people, tables, bars."""
+"""Parts of the page: escaped text, readable numbers, tables, bars."""
 
 import base64
 import html
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-# Control characters have no place in HTML, nor have halves of surrogate pairs in UTF-8.
+# HTML allows no control characters, and UTF-8 no halves of surrogate pairs.
 UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
@@ -20,7 +20,7 @@ def clean(text: Any) -> str:
 
 
 def escape(text: Any) -> str:
-    """Any text as HTML shows it, in elements and in quoted attributes.
+    """Escape any text for HTML, in elements and in quoted attributes.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def escape(text: Any) -> str:
 
 
 def user(text: Any) -> str:
-    """Text from outside, escaped and kept from turning what stands around it right to left."""
+    """Text from outside, escaped, and isolated so that right-to-left text stays inside it."""
     return f"<bdi>{escape(text)}</bdi>"
 
 
@@ -44,7 +44,7 @@ def to_json(value: Any) -> str:
     '["\\u003c/script\\u003e"]'
     """
     text = json.dumps(value, allow_nan=False, separators=(",", ":"))
-    for mark in "<>&":  # in JSON these can only stand inside strings
+    for mark in "<>&":  # in JSON these occur only inside strings
         text = text.replace(mark, f"\\u{ord(mark):04x}")
     return text
 
@@ -56,7 +56,7 @@ def packed(values: np.ndarray, kind: str) -> str:
 
 
 def number(value: Any, digits: int = 3) -> str:
-    """A number for people: a few digits, groups of thousands, a real minus sign.
+    """A readable number: a few digits, thousands separated, a real minus sign.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def percent(share: float) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """Count things.
+    """A number with its noun, in the singular or the plural.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def plural(count: int, noun: str) -> str:
 
 
 def setting(value: Any) -> str:
-    """A parameter's value in short; addresses in memory would change from run to run.
+    """A parameter's value in short, without memory addresses, which change from run to run.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def bar(share: float, text: str, color: str = "") -> str:
 
 
 def cell(value: str | float | None) -> tuple[str, Any]:
-    """A text from outside or a number as a cell of a table; None is a dash.
+    """Text from outside or a number as a cell of a table; None is a dash.
 
     Examples
     --------

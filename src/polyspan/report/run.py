@@ -1,4 +1,4 @@
-"""What the page shows of the run: convergence, the calls that repeat it, parameters, versions."""
+"""The sections on the run: convergence, the calls that repeat it, parameters, versions."""
 
 import inspect
 import platform
@@ -79,7 +79,7 @@ def show_run(c: Content, date: str) -> str:
 
 
 def _call(model: MultiViewClusterer) -> str:
-    """The lines of Python that fit such an estimator."""
+    """The lines of Python that fit this estimator."""
     defaults = inspect.signature(type(model)).parameters
     given = {
         name: _typed(value)
@@ -100,7 +100,7 @@ def _call(model: MultiViewClusterer) -> str:
 
 
 def _typed(value: Any) -> str:
-    """A value as one would type it; members in full, so that they can be pasted."""
+    """A value as you would type it; members in full, so that they can be pasted."""
     if isinstance(value, list | tuple) and any(isinstance(x, MultiViewClusterer) for x in value):
         return f"[{', '.join(' '.join(repr(x).split()) for x in value)}]"
     return setting(value)

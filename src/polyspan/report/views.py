@@ -1,4 +1,4 @@
-"""What the page shows of the views: their agreement with the result, and what is in them."""
+"""The section on the views: their agreement with the result, and their contents."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from polyspan.report.parts import bar, escape, number, percent, plural, table, u
 
 
 def show_views(c: Content, compared: list[Agreement]) -> str:
-    """Which view agrees with the result, and what is in the views."""
+    """How well each view agrees with the result, and what is in the views."""
     best = max((one.nmi for one in compared if one.nmi is not None), default=None)
     bars = []
     for name, one in zip(c.view_names, compared, strict=True):
@@ -24,8 +24,8 @@ def show_views(c: Content, compared: list[Agreement]) -> str:
     if used:
         told = " to ".join(number(m) for m in dict.fromkeys((used[0], used[-1])))
         part = (
-            f" Computed on {told} of the {n:,} samples: those without missing values, "
-            "drawn at random when there are more than 2,000."
+            f" Computed on {told} of the {n:,} samples: those without missing values, and a random "
+            "2,000 of them if there are more."
         )
     summaries = [summarize_view(X) for X in c.views]
     heads = ["View", "Features", "Zeros", "Missing", "Smallest", "Largest", "Typical size",
@@ -47,11 +47,11 @@ def show_views(c: Content, compared: list[Agreement]) -> str:
     return (
         "<h3>Which view agrees with the result</h3>"
         "<p>Normalised mutual information between the clusters and those of one view alone "
-        "(spectral clustering of its 10-nearest-neighbours graph): 1 is the same clusters, 0 "
+        "(spectral clustering of its 10-nearest-neighbours graph): 1 means the same clusters, 0 "
         f"nothing in common.{part}</p>"
         f'<dl class="bars">{"".join(bars)}</dl>'
         f"<h3>What is in the views</h3><p>All have {plural(n, 'sample')}. Values are as read, "
-        "before scaling; the typical size is the median of those that are not zero, the spread the "
-        "standard deviation of a feature, smallest to largest.</p>"
+        "before scaling. The typical size is the median absolute value of those that are not zero; "
+        "the spread is the standard deviation of a feature, from the smallest to the largest.</p>"
         + table(heads, rows, name="What is in the views")
     )

@@ -32,57 +32,58 @@ def write_report(
 ) -> Path:
     """Write one HTML file that shows a clustering: map, clusters, affinity, views, certainty.
 
-    The file needs no network and no other file. Whatever text is passed in is shown as text.
+    The file needs no network and no other file. Any text passed in is shown as text, never as HTML.
 
     Parameters
     ----------
     path : path
         The file. Its folder must exist.
     views : list of (n, d_k) arrays or scipy.sparse matrices
-        What was clustered, before any scaling; missing values are NaN.
+        The views that were clustered, before any scaling; missing values are NaN.
     view_names : list of str
         One name per view.
     sample_ids : sequence of length n
-        What the samples are called.
+        Names of the samples.
     estimator : fitted estimator
-        A `ConsensusClusterer`, whose members become a table, or any of `polyspan.METHODS`.
-        ``affinity_matrix_``, ``history_`` and ``n_iter_`` (of the member nearest to a consensus)
-        are shown where there are any; without an affinity the map shows the views themselves.
+        A `ConsensusClusterer`, whose members are shown in a table, or any of `polyspan.METHODS`.
+        ``affinity_matrix_``, ``history_`` and ``n_iter_`` are shown if it has them (for a
+        consensus, those of the nearest member); without an affinity the map shows the views.
     labels : (n,) array-like, optional
-        Cluster of every sample, if other clusters than ``estimator.labels_`` are to be shown.
+        Cluster of every sample, to show other clusters than ``estimator.labels_``.
     certainty : (n,) array-like, optional
-        Certainty of every label, 0 to 1. None takes the estimator's ``certainty_``, else the share
-        of a sample's affinity that goes to its own cluster, else (no affinity) how much nearer its
-        own cluster's centre is than the next; the page says which.
+        Certainty of every label, 0 to 1. If None, it is the estimator's ``certainty_``; without
+        that, the share of a sample's affinity that goes to its own cluster; without an affinity,
+        how much nearer its own cluster's centre is than the next. The page says which.
     evidence : dict, optional
-        What `count_clusters` saw, shown as a table and charts. None takes that of a consensus.
+        Evidence from `count_clusters`, shown as a table and charts. If None, that of a consensus
+        is used.
     command : str
-        The command of the run; the call in Python is shown in any case.
+        The command of the run; the call in Python is always shown.
     repeat : str
-        The command that repeats the run, if that is another one.
+        The command that repeats the run, if it is a different one.
     title : str
-        Heading; the default names the method and counts clusters.
+        Heading; the default has the method and the number of clusters and samples.
     notes : iterable of str
-        Sentences that the reader should know, shown at the top.
+        Notes for the reader, shown at the top.
     force : bool, default=False
         Replace ``path`` if it exists.
     date : datetime, optional
-        Date on the page; None is ``SOURCE_DATE_EPOCH`` of the environment, or now. All else on
-        the page depends on the input alone.
+        Date on the page; None is ``SOURCE_DATE_EPOCH`` of the environment, or now. Everything else
+        on the page depends only on the input.
 
     Returns
     -------
     Path
-        The file written. It appears whole or not at all.
+        The file, which is written completely or not at all.
 
     Raises
     ------
     FileExistsError
-        ``path`` exists, and ``force`` is not set.
+        ``path`` exists and ``force`` is not set.
     FileNotFoundError
         Its folder does not exist.
     ValueError
-        Something does not fit together; the message says what.
+        The arguments do not fit together; the message says why.
 
     Examples
     --------
@@ -110,7 +111,7 @@ def write_report(
     text = build_page(
         content._replace(command=str(command), repeat=str(repeat), title=str(title)), _date(date)
     )
-    _check_path(path, force)  # it may have come into being meanwhile
+    _check_path(path, force)  # it may have been created in the meantime
     with replacing(path) as part:
         part.write_text(text, "utf-8", newline="\n")
     return path
@@ -120,9 +121,11 @@ def _check_path(path: Path, force: bool) -> Path:
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder: name a file for the report.")
     if path.exists() and not force:
-        raise FileExistsError(f"{path} exists: say force to replace it, or name another file.")
+        raise FileExistsError(f"{path} exists: pass force=True, or choose another file.")
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"the folder {path.parent} for the report does not exist: make it.")
+        raise FileNotFoundError(
+            f"the folder {path.parent} for the report does not exist: create it first."
+        )
     return path
 
 

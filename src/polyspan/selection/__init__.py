@@ -1,4 +1,4 @@
-"""Clustering without labels: which members run, what they agree on, and how many clusters."""
+"""Clustering without labels: the members of a consensus, their agreement, and how many clusters."""
 
 from polyspan.selection.consensus import consensus, pairwise_nmi, rank_settings
 from polyspan.selection.count import count_clusters

@@ -1,4 +1,4 @@
-"""What several clusterings of the same samples agree on: scores of each, and one made of all."""
+"""Score several clusterings of the same samples by their agreement, and merge them into one."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from polyspan.clustering.spectral import cluster_rows, spectral_clustering
 from polyspan.solvers.arrays import inverse_root
 
-LEFT_OUT = 0.25  # of the settings; benchmarks/consensus_rules.py compares other shares
+LEFT_OUT = 0.25  # share of the settings; benchmarks/consensus_rules.py compares others
 
 
 def rank_settings(labels: np.ndarray, groups: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -20,14 +20,15 @@ def rank_settings(labels: np.ndarray, groups: Sequence[str]) -> tuple[np.ndarray
     labels : (m, n) array of int
         One row of labels per setting.
     groups : m strings
-        Which settings are alike.
+        Group of each setting; settings in the same group are alike.
 
     Returns
     -------
     agreement : (m,) array
-        Mean over the groups of the mean normalised mutual information with their settings.
+        Mean normalised mutual information with the other settings, averaged within each group and
+        then over the groups.
     weights : (m,) array
-        0 for the quarter with the least agreement, equal for the others; their sum is 1.
+        0 for the quarter with the least agreement, equal for the others; they sum to 1.
 
     Examples
     --------
@@ -44,7 +45,7 @@ def rank_settings(labels: np.ndarray, groups: Sequence[str]) -> tuple[np.ndarray
         others = (names == group)[None, :] & ~np.eye(m, dtype=bool)  # not with itself
         counts = others.sum(axis=1)
         means.append(np.where(counts > 0, (A * others).sum(axis=1) / np.maximum(counts, 1), np.nan))
-    # A setting alone in its group has no mean there; alone in all, it agrees with itself.
+    # A setting alone in its group has no mean there; a single setting agrees with itself.
     agreement = np.nanmean(np.array(means), axis=0) if m > 1 else np.ones(1)
     kept = agreement >= np.quantile(agreement, LEFT_OUT)
     return agreement, kept / kept.sum()
@@ -70,7 +71,7 @@ def pairwise_nmi(labels: np.ndarray) -> np.ndarray:
         setting = np.searchsorted(starts[i + 1 :] - end, joint.coords[1], side="right") - 1
         both = np.bincount(setting, weights=_plogp(joint.data / n), minlength=m - i - 1)
         total = entropies[i] + entropies[i + 1 :]
-        # One cluster alone has no entropy: two such clusterings are the same.
+        # A clustering with one cluster has no entropy: two such clusterings are the same.
         A[i, i + 1 :] = np.where(total > 0, 2 * (total - both) / np.where(total > 0, total, 1), 1.0)
     return np.clip(np.maximum(A, A.T), 0.0, 1.0)
 
@@ -80,7 +81,7 @@ def _plogp(p: np.ndarray) -> np.ndarray:
 
 
 def _indicators(labels: np.ndarray) -> tuple[sp.csc_array, np.ndarray]:
-    """Samples x clusters of all rows of labels, 1 where the sample is in it; first columns."""
+    """Samples x clusters of all rows, 1 for membership; and the first column of each row."""
     rows = [np.unique(row, return_inverse=True)[1] for row in labels]
     sizes = [row.max() + 1 for row in rows]
     starts = np.cumsum([0, *sizes[:-1]])
@@ -96,14 +97,14 @@ def consensus(
     n_clusters: int,
     random_state: int | np.random.RandomState | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Cluster the samples by the share of settings that put them together.
+    """Cluster the samples by how often the settings put them together.
 
     Parameters
     ----------
     labels : (m, n) array of int
         One row of labels per setting.
     weights : (m,) array
-        Weights of the settings; their sum is 1.
+        Weights of the settings; they sum to 1.
     n_clusters : int
         Number of clusters.
     random_state : int, RandomState or None, default=None
@@ -114,8 +115,8 @@ def consensus(
     merged : (n,) array of int
         The clusters.
     certainty : (n,) array
-        Mean share for the others of the sample's cluster, less that for the best other cluster,
-        between 0 and 1.
+        Mean share of settings that put the sample together with the others of its cluster, less
+        that for the best other cluster; between 0 and 1.
 
     Examples
     --------
@@ -131,7 +132,7 @@ def consensus(
     n, d = B.shape
     if n <= d:
         merged = spectral_clustering((B @ B.T).toarray(), n_clusters, random_state=random_state)
-    else:  # the same eigenvectors from the smaller matrix, and nothing n x n for many samples
+    else:  # the same eigenvectors from the smaller matrix, without any n x n matrix
         degrees = B @ (B.T @ np.ones(n))
         N = sp.csr_array(sp.diags_array(inverse_root(degrees)) @ B)
         top = [max(d - n_clusters, 0), d - 1]
@@ -143,15 +144,15 @@ def consensus(
 
 
 def _certainty(B: sp.csr_array, merged: np.ndarray) -> np.ndarray:
-    """Own cluster's mean co-association (without the sample itself) less the best other's."""
+    """Mean co-association with the own cluster, without the sample itself, less the best other."""
     names, own = np.unique(merged, return_inverse=True)
     G, _ = _indicators(own[None, :])
     sums, sizes = (B @ (B.T @ G)).toarray(), np.bincount(own)
     rows = np.arange(len(own))
-    inside = (sums[rows, own] - 1) / np.maximum(sizes[own] - 1, 1)  # with itself it is always
+    inside = (sums[rows, own] - 1) / np.maximum(sizes[own] - 1, 1)  # 1 is the sample with itself
     if len(names) == 1:
         return np.clip(inside, 0.0, 1.0)
     shares = sums / sizes
     shares[rows, own] = -1
-    inside = np.where(sizes[own] > 1, inside, 1.0)  # alone: nobody of its own can contradict
+    inside = np.where(sizes[own] > 1, inside, 1.0)  # a cluster of one sample
     return np.clip(inside - shares.max(axis=1), 0.0, 1.0)

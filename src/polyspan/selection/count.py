@@ -1,7 +1,7 @@
-"""The number of clusters without labels: eigengap and stability together, with the evidence.
+"""Estimate the number of clusters without labels, from eigengap and stability, with the evidence.
 
-What is looked at are solutions of `GRMSC`, and with many samples, where these take too long, of
-`AnchorGRMSC`. `ConsensusClusterer` counts by the same rule.
+It uses solutions of `GRMSC`, or of `AnchorGRMSC` where there are too many samples for `GRMSC`.
+`ConsensusClusterer` counts by the same rule.
 """
 
 from collections.abc import Iterator
@@ -30,13 +30,13 @@ from polyspan.selection.grids import EXACT_UP_TO, anchor_solves, exact_solves, e
 from polyspan.solvers.arrays import to_numpy
 from polyspan.solvers.cache import sharing
 
-N_CANDIDATES = 8  # numbers of clusters that are tried for stability
-ANCHORS = 500  # of the solutions whose spectra are looked at
-COUNTED = 20_000  # samples that are looked at, of more
+N_CANDIDATES = 8  # numbers of clusters whose stability is measured
+ANCHORS = 500  # anchors of the solutions whose spectra are used
+COUNTED = 20_000  # samples used where there are more
 
 
 class Evidence(TypedDict, total=False):
-    """What `count_clusters` saw, all of it; empty where nothing was counted.
+    """Everything `count_clusters` measured; empty if the number of clusters was given.
 
     The lists ``gaps``, ``stability`` and ``scores`` have one number for each of ``candidates``.
     """
@@ -45,7 +45,7 @@ class Evidence(TypedDict, total=False):
     gaps: list[float]
     stability: list[float]
     scores: list[float]
-    votes: dict[str, int]  # the numbers are strings, as JSON has them for keys
+    votes: dict[str, int]  # the keys are strings, as in JSON
     eigenvalues: list[float]
     settings: list[dict[str, Any]]
     chosen: int
@@ -58,31 +58,33 @@ def count_clusters(
     progress: Tell | None = None,
     device: str | None = None,
 ) -> tuple[int, Evidence]:
-    """Estimate the number of clusters: eigengap and stability together.
+    """Estimate the number of clusters from eigengap and stability.
 
-    A graph of c clear clusters has c large eigenvalues and a gap after them. The spectra of the
+    A graph with c clear clusters has c large eigenvalues and a gap after them. The spectra of the
     sparse affinities of several settings of `GRMSC` are averaged, and the numbers with the
-    largest gaps are the candidates. For each of them every setting is clustered, and stability is
-    the mean adjusted Rand index between settings: a wrong number is split or joined differently
-    by each. The answer is the candidate with the largest product of gap and stability.
+    largest gaps are the candidates. Every setting is clustered into each candidate number, and
+    stability is the mean adjusted Rand index between settings: with a wrong number, each setting
+    splits or joins clusters differently. The answer is the candidate with the largest product of
+    gap and stability.
 
-    With more than 4,000 samples (10,000 with a GPU as ``device``) the settings are of
-    `AnchorGRMSC` with 500 anchors, fitted to 20,000 samples drawn at random where there are more.
-    A sample is then linked to another by the anchors that they share; the eigenvalues are those
-    of this normalised affinity, the squared singular values of the links.
+    With more than 4,000 samples (10,000 with a GPU as ``device``), settings of `AnchorGRMSC` with
+    500 anchors are used instead, fitted to at most 20,000 samples drawn at random. Two samples are
+    then linked by the anchors they share; the eigenvalues are those of this normalised affinity,
+    which are the squared singular values of the links.
 
-    Stability is not that of subsamples of a solved affinity: its links would stay as they are, and
-    small pieces would be found again whatever the data. On noise, that grows with the number of
-    clusters, and agreement between settings does not (``benchmarks/count_rules.py``).
+    Stability is not measured on subsamples of a solved affinity: the links would stay the same,
+    and small pieces would be found again whatever the data. On noise, such a stability grows with
+    the number of clusters, while agreement between settings does not
+    (``benchmarks/count_rules.py``).
 
     Parameters
     ----------
     views : list, tuple or dict of (n, d_k) arrays, or one (n, d) array
-        The views, as every method takes them. No sample may lack a view.
+        The views, as for any method. No sample may lack a view.
     random_state : int, RandomState or None, default=None
         Seeds k-means.
     max_clusters : int, default=None
-        Largest number to consider; None is n / 5, at most 100 where anchors are used.
+        Largest number to consider; None is n / 5, and at most 100 where anchors are used.
     progress : callable, default=None
         Called as ``progress(done, total, text)``.
     device : str or None, default=None
@@ -94,11 +96,10 @@ def count_clusters(
         At least 2.
     evidence : dict
         ``candidates`` (numbers, the largest gap first), ``gaps`` and ``stability`` (one for each
-        candidate; stability is 1 where there is only one setting, from some 3,400 samples until
-        anchors are used),
-        ``scores`` (their product as a share of the largest: look at all that are near 1),
-        ``votes`` (how many settings have their own largest gap at which number),
-        ``eigenvalues`` (the mean spectrum, largest first), ``settings`` and ``chosen``.
+        candidate; stability is 1 where there is only one setting, from about 3,400 samples until
+        anchors are used), ``scores`` (gap times stability, divided by the largest: consider all
+        candidates near 1), ``votes`` (for each number, how many settings have their largest gap
+        there), ``eigenvalues`` (the mean spectrum, largest first), ``settings`` and ``chosen``.
 
     Examples
     --------
@@ -129,7 +130,7 @@ def count(
     progress: Tell | None,
     device: str | None,
 ) -> tuple[int, Evidence]:
-    """The work of `count_clusters`, inside `sharing`."""
+    """Do the work of `count_clusters`; call it inside `sharing`."""
     n = views.n_samples
     check_countable(n)
     limit = min(max(2, n // 5) if max_clusters is None else max_clusters, n - 1)
@@ -141,7 +142,7 @@ def count(
     solves = [params for params, _, _ in found]
     spectra, vectors = [w for _, w, _ in found], [V for _, _, V in found]
     mean = np.mean(spectra, axis=0)
-    gaps = mean[1:-1] - mean[2:]  # gaps[i] is that after i + 2 eigenvalues
+    gaps = mean[1:-1] - mean[2:]  # gaps[i] is the gap after i + 2 eigenvalues
     candidates = [int(i) + 2 for i in np.argsort(-gaps, kind="stable")[:N_CANDIDATES]]
     stability = [stability_of(vectors, c, number) for c in candidates]
     scores = np.array([gaps[c - 2] * s for c, s in zip(candidates, stability, strict=True)])
@@ -160,10 +161,11 @@ def count(
 
 
 def check_countable(n: int) -> None:
-    """Refuse samples too few to count clusters in."""
+    """Refuse too few samples to count clusters in."""
     if n < 5:
         raise ValueError(
-            f"The number of clusters cannot be estimated from {n} samples: give n_clusters."
+            f"The number of clusters cannot be estimated from {n} sample{'s' * (n != 1)}: "
+            "pass n_clusters."
         )
 
 
@@ -180,7 +182,7 @@ def _exact_spectra(
 def _anchor_spectra(
     views: Views, limit: int, number: int, progress: Tell | None
 ) -> Iterator[tuple[dict[str, Any], np.ndarray, np.ndarray]]:
-    """The same for the graphs of `AnchorGRMSC`, of a part of very many samples."""
+    """The same for the graphs of `AnchorGRMSC`, on at most `COUNTED` samples."""
     n = views.n_samples
     if n > COUNTED:
         rows = np.sort(np.random.RandomState(number).choice(n, COUNTED, replace=False))
@@ -206,7 +208,7 @@ def _anchor_spectra(
 def exact_affinities(
     views: Views, progress: Tell | None, device: str | None
 ) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
-    """Settings of `GRMSC` and their sparse affinities; a consensus needs most of them anyway."""
+    """Settings of `GRMSC` and their sparse affinities; a consensus needs most of these anyway."""
     n = views.n_samples
     solves = [params for params in exact_solves(n, (30, 10)) if "orientation" not in params]
     for done, params in enumerate(solves):
@@ -230,7 +232,7 @@ def stability_of(vectors: list[np.ndarray], c: int, number: int) -> float:
 
 
 def complete_views(owner: str, X: Any, columns: Any = None, estimator: Any = None) -> Views:
-    """Checked views; samples that lack one, which `GRMSC` would take, are refused in words."""
+    """Check the views; samples that lack one, which `GRMSC` could handle, are an error."""
     try:
         return check_views(X, columns, estimator)
     except ValueError as error:
@@ -239,9 +241,9 @@ def complete_views(owner: str, X: Any, columns: Any = None, estimator: Any = Non
         except ValueError:
             raise error from None
         gone = [name for X, name in zip(*found, strict=True) if missing_rows(X) is not None]
-        other = ", or fit GRMSC with a number of clusters of your own, which takes them"
+        other = ", or fit GRMSC, which can handle them, with a number of clusters you choose"
         raise ValueError(
-            f"view {gone[0]} contains NaN, samples without this view, and {owner} needs every view "
-            "of every sample: leave these samples out"
+            f"view {gone[0]} contains NaN (samples that lack this view), but {owner} needs every "
+            "view of every sample: leave these samples out"
             f"{other if found[0][0].shape[0] <= EXACT_UP_TO else ''}."
         ) from None

@@ -1,9 +1,10 @@
 """Clustering without labels and without tuning: what many members agree on.
 
-Without labels nobody can tell which setting is good, but good settings tend to find the same
-clusters, and bad ones each find their own. So many members, methods with their settings, cluster
-the samples. Each is scored by how well its labels agree with those of the others, and the samples
-are clustered once more by how often the members put them together, the worst quarter left out.
+Without labels there is no way to tell which setting is good, but good settings tend to find the
+same clusters, while bad ones each find their own. So the samples are clustered by many members,
+each a method with its settings. Each member is scored by how well its labels agree with those of
+the others; the worst quarter is left out, and the samples are clustered once more by how often the
+remaining members put them together.
 """
 
 import time
@@ -29,7 +30,7 @@ from polyspan.solvers.loop import Solution
 
 
 def count_or_auto(value: Any) -> str | None:
-    """Check that a value is a number of clusters, or ``"auto"``."""
+    """Check that a value is a number of clusters or ``"auto"``."""
     wrong = integer(1)(value)
     automatic = isinstance(value, str) and value == "auto"
     return None if wrong is None or automatic else f'{wrong}, or "auto"'
@@ -63,17 +64,17 @@ class ConsensusClusterer(MultiViewClusterer):
     Parameters
     ----------
     n_clusters : int or "auto", default="auto"
-        Number of clusters. ``"auto"`` asks `count_clusters`, which is often wrong and never answers
+        Number of clusters. ``"auto"`` uses `count_clusters`, which is often wrong and never gives
         1: pass the number if you know it.
     members : list of estimators, default=None
         The methods that vote, each with its parameters; their ``n_clusters`` and ``random_state``
-        are set here. None is the default pool.
+        are set by the consensus. None is the default pool.
     budget : float, default=None
         Seconds after which no new member is started; at least one runs. With a budget the result
         depends on the speed of the machine. None runs all members.
     device : str or None, default=None
-        Where the members of the default pool that have a parameter ``device`` compute, such as
-        ``"cuda"``; see `GRMSC`. Members of your own keep their devices.
+        Where the members of the default pool compute if they have a parameter ``device``, such as
+        ``"cuda"``; see `GRMSC`. Members that you pass keep their own devices.
     views : list or None, default=None
         As in `GRMSC`: the columns of each view when X is one matrix.
     random_state : int, RandomState or None, default=None
@@ -84,21 +85,22 @@ class ConsensusClusterer(MultiViewClusterer):
     Attributes
     ----------
     labels_ : (n,) array
-        Consensus: cluster of every sample.
+        Cluster of every sample in the consensus.
     certainty_ : (n,) array
-        How sure that is, from 0 to 1: the mean share of the members in the consensus that put the
-        sample with another one of its cluster, less that share for the best other cluster.
+        Certainty of every label, from 0 to 1: the mean share of the members in the consensus that
+        put the sample together with another one of its cluster, less that share for the best other
+        cluster.
     n_clusters_ : int
-        As given, or as counted.
+        Number of clusters, as given or as estimated.
     table_ : list of dict
         One row per member, in the order they ran: ``method``, ``setting`` (its parameters),
         ``group``, ``agreement`` with the others, ``nearness`` to the consensus (both None when it
         did not run), ``weight`` in the consensus, ``seconds``, ``status`` (``"ok"``, ``"failed"``
-        or ``"not run"``) and ``reason``. `pandas.DataFrame` takes it as it is.
+        or ``"not run"``) and ``reason``. It can be passed to `pandas.DataFrame` directly.
     evidence_ : dict
-        What `count_clusters` saw; empty when the number was given.
+        What `count_clusters` measured; empty if the number was given.
     best_estimator_ : estimator
-        The member of the consensus whose own ``labels_`` are nearest to it, fitted. It may be one
+        The member in the consensus whose own ``labels_`` are nearest to it, fitted. It may be one
         of the baselines; `ConcatKMeans`, `ConcatSpectral` and `LMVSC` have no ``predict``.
 
     Notes
@@ -118,7 +120,7 @@ class ConsensusClusterer(MultiViewClusterer):
 
     about = About(
         paper="consensus of many methods, chosen without labels",
-        objective="samples together as often as the members put them together",
+        objective="cluster samples by how often the members put them together",
         needs="nothing; n_clusters if you know it",
         cost="that of its members",
     )
@@ -152,7 +154,7 @@ class ConsensusClusterer(MultiViewClusterer):
             merged, certainty, best = _merge(table, labels, c, seed)
             nearest = members[best]
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the row has them
+                warnings.simplefilter("ignore")  # the table has them
                 nearest.fit(views)
         learnt = {
             "certainty_": certainty,
@@ -169,7 +171,7 @@ class ConsensusClusterer(MultiViewClusterer):
         return [clone(one).set_params(n_clusters=c, random_state=seed) for one in pool]
 
     def footprint(self, views: Views) -> tuple[float, float]:
-        """Nothing of its own: members that do not fit into memory fail, each by itself."""
+        """Nothing of its own: a member that does not fit into memory fails without the others."""
         return 0.0, 0.0
 
     def _views(self, X: Any) -> Views:
@@ -182,12 +184,12 @@ class ConsensusClusterer(MultiViewClusterer):
             super()._check_counts(n)
 
     def _shareable(self) -> bool:
-        return False  # random numbers are drawn, and time is counted
+        return False  # it draws random numbers and depends on time
 
-    # ---- how it shows --------------------------------------------------------------------------
+    # ---- how it is shown -----------------------------------------------------------------------
 
     def __str__(self) -> str:
-        """Parameters; after a fit the clusters and a short table of the members as well."""
+        """The parameters; after a fit, also the clusters and a short table of the members."""
         if not hasattr(self, "table_"):
             return repr(self)
         return f"{self!r}\n{self._found()}\n{text_table(self.table_)}"
@@ -213,7 +215,7 @@ class ConsensusClusterer(MultiViewClusterer):
 def _merge(
     table: list[Row], labels: np.ndarray, c: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """Labels, certainty, and the nearest member of the consensus; completes the table."""
+    """Labels, certainty, and the nearest member in the consensus; completes the table."""
     ran = [i for i, row in enumerate(table) if row["status"] == "ok"]
     agreement, weights = rank_settings(labels, [table[i]["group"] for i in ran])
     merged, certainty = consensus(labels, weights, c, random_state=seed)

@@ -1,4 +1,4 @@
-"""Which settings run: of GRMSC, of AnchorGRMSC for many samples, and the plain baselines."""
+"""Which settings run: those of GRMSC, or of AnchorGRMSC for many samples, and the baselines."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,25 +14,25 @@ from polyspan.methods.grmsc import GRMSC
 from polyspan.methods.lmvsc import LMVSC
 
 SCALINGS = ("unit", "standard+unit")
-FULL_GRID_BELOW = 1500  # samples; with more the number of solves falls like 1 / n^2
-# Samples up to which solutions are exact: one of 4,000 takes three minutes on two cores, one of
+FULL_GRID_BELOW = 1500  # samples; above, the number of solves falls like 1 / n^2
+# Up to this many samples, solutions are exact: for 4,000 one takes three minutes on two cores, for
 # 10,000 nine seconds and 11 GiB on a GPU (docs/speed.md).
 EXACT_UP_TO = 4_000
 EXACT_UP_TO_ON_GPU = 10_000
-# Samples up to which `ConcatSpectral` runs. Its eigensolver factorises the k-NN graph: seconds
-# where there are clusters, but on noise 15 s for 5,000 samples, 100 s for 10,000, and more than
-# 250 s for 20,000.
+# `ConcatSpectral` runs up to this many samples. Its eigensolver factorises the k-NN graph, which
+# takes seconds if there are clusters, but on noise 15 s for 5,000 samples, 100 s for 10,000, and
+# more than 250 s for 20,000.
 SPECTRAL_UP_TO = 10_000
 FEWEST_ANCHORS = 100
 LINKS = 10_000_000  # of samples to anchors, for the larger number of anchors
-FULL_ANCHOR_GRID_BELOW = 50_000  # samples; with more there are fewer solves
+FULL_ANCHOR_GRID_BELOW = 50_000  # samples; above, there are fewer solves
 
 
 def default_grid(n: int, n_clusters: int) -> list[dict[str, Any]]:
     """Return the settings of `GRMSC` in the pool for n samples, the most different first.
 
-    Neighbourhoods and kept entries are at most as large as a cluster of mean size: larger ones
-    join clusters. Every representation serves several affinities for one solve.
+    Neighbourhoods and kept entries are at most as large as a cluster of mean size, because larger
+    ones join clusters. One solve gives a representation that is used for several affinities.
 
     Examples
     --------
@@ -53,10 +53,11 @@ def default_grid(n: int, n_clusters: int) -> list[dict[str, Any]]:
 def anchor_grid(n: int, n_clusters: int) -> list[dict[str, Any]]:
     """Return the settings of `AnchorGRMSC` in the pool for many samples, the cheapest first.
 
-    Two numbers of anchors, the smaller of at least five for a cluster where that is affordable:
-    the links of all samples to the anchors are ten million at most, or to the smaller number.
-    Every representation serves two numbers of kept links. Beyond 50,000 samples there are fewer
-    representations, so that the time grows less, down to one for each scaling.
+    There are two numbers of anchors; the smaller is at least five per cluster where that is
+    affordable. The links between samples and the larger number of anchors are at most ten million;
+    where that does not leave room for two numbers, there is only the smaller one. Each
+    representation is used with two numbers of kept links. Above 50,000 samples there are fewer
+    representations, down to one for each scaling, so that the time grows more slowly.
 
     Examples
     --------
@@ -74,7 +75,7 @@ def anchor_grid(n: int, n_clusters: int) -> list[dict[str, Any]]:
 
 
 def baselines(n: int, n_clusters: int, anchored: bool) -> list[MultiViewClusterer]:
-    """What costs little, and what a user with so many samples would try instead."""
+    """Methods that cost little, or that are a usual choice for this many samples."""
     models: list[MultiViewClusterer] = []
     if anchored:
         more = min(n, max(FEWEST_ANCHORS, 2 * n_clusters))
@@ -112,7 +113,7 @@ def default_members(
 
 
 def exactly(views: Views, device: str | None) -> bool:
-    """Whether the samples are few enough for exact solutions, where these are computed."""
+    """Whether the samples are few enough for exact solutions on the device that computes them."""
     first = views.arrays[0]
     where = device or ("cpu" if sp.issparse(first) else str(array_device(first)))
     limit = EXACT_UP_TO if "cpu" in where.lower() else EXACT_UP_TO_ON_GPU
@@ -138,7 +139,7 @@ def anchor_solves(numbers: Sequence[int]) -> list[dict[str, Any]]:
 
 
 def exact_solves(n: int, neighbors: Sequence[int]) -> list[dict[str, Any]]:
-    """Parameters that change the representation; fewer for many samples, a solve is O(n^3)."""
+    """Parameters that change the representation; fewer for many samples, as a solve is O(n^3)."""
     ks = [min(k, n - 1) for k in dict.fromkeys(neighbors)]
     solves: list[dict[str, Any]] = [
         {"scale": scale, "n_neighbors": k, "lam1": lam1, "lam2": lam2}

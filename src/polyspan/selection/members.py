@@ -28,8 +28,9 @@ def fit_members(
 ) -> tuple[list[Row], np.ndarray]:
     """Fit every member; returns a row for each, and the labels of those that ran.
 
-    No member is started after the deadline (of `time.perf_counter`), for that ``reason``; at least
-    one runs. One that fails has its error in its row, and the others go on.
+    No member is started after the deadline (in terms of `time.perf_counter`), and the rows of those
+    left out give ``reason``; at least one runs. If a member fails, its row has the error, and the
+    others go on.
     """
     table: list[Row] = []
     labels: list[np.ndarray] = []
@@ -51,7 +52,7 @@ def fit_members(
 
 
 def new_row(model: MultiViewClusterer) -> Row:
-    """Row of the table for a member that has not run yet."""
+    """Return the row of the table for a member that has not run yet."""
     values = model.get_params(deep=False)
     plain = type(model)().get_params(deep=False)
     method = type(model).__name__
@@ -72,17 +73,17 @@ def new_row(model: MultiViewClusterer) -> Row:
 
 
 def member_name(row: Row) -> str:
-    """The member as one would type it."""
+    """The member as you would type it."""
     return f"{row['method']}({', '.join(f'{k}={v!r}' for k, v in row['setting'].items())})"
 
 
 def _fit(model: MultiViewClusterer, views: Views, row: Row) -> np.ndarray | None:
-    """Fit one member and fill its row; the labels, or None when it failed."""
+    """Fit one member and fill in its row; returns the labels, or None if it failed."""
     started = time.perf_counter()
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            labels = clone(model).fit(views).labels_  # the model itself keeps no n x n matrix
+            labels = clone(model).fit(views).labels_  # the member keeps no n x n matrix
         row |= {"status": "ok", "reason": "; ".join(dict.fromkeys(str(w.message) for w in caught))}
     except Exception as error:  # whatever it is, the other members can go on
         labels = None
@@ -96,7 +97,7 @@ def _check_failures(table: list[Row]) -> None:
     failed = [row for row in table if row["status"] == "failed"]
     if failed and not any(row["status"] == "ok" for row in table):
         raise RuntimeError(
-            f"All {len(failed)} members failed; the first, {member_name(failed[0])}, with "
+            f"All {len(failed)} members failed; the first, {member_name(failed[0])}, failed with "
             f"{failed[0]['reason']}"
         )
     for method in dict.fromkeys(row["method"] for row in failed):
@@ -104,12 +105,12 @@ def _check_failures(table: list[Row]) -> None:
         if all(row["status"] == "failed" for row in own):
             warn_user(
                 f"All {len(own)} members of {method} failed ({own[0]['reason']}): the labels come "
-                "from the other methods alone."
+                "only from the other methods."
             )
 
 
 def summary(table: Sequence[Row]) -> list[tuple[str, ...]]:
-    """Return the table with one row per group of like members, as text, under `COLUMNS`."""
+    """Return the table as text with one row per group of like members; `COLUMNS` is its head."""
     lines: list[tuple[str, ...]] = []
     for group in dict.fromkeys(row["group"] for row in table):
         rows = [row for row in table if row["group"] == group]

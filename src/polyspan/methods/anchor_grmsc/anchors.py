@@ -1,4 +1,4 @@
-"""Anchors: how they are chosen, samples in their coordinates, and the clustering of the links."""
+"""Anchors: their choice, samples in their coordinates, and the clustering of the links."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -21,8 +21,8 @@ def choose_anchors(
     """Choose m anchors, the same in every view, from a sample of all views (samples in rows).
 
     ``"kmeans"`` takes the centres of k-means on the views side by side, ``"sample"`` the samples
-    that seed it (k-means++); as many anchors as samples are the samples themselves. The parts of a
-    centre get the mean length of the samples of their view: a mean is shorter than what it is of.
+    that seed it (k-means++); with as many anchors as samples, these are the anchors. In each view,
+    a centre is scaled to the mean length of the samples, because a mean is shorter than they are.
 
     Examples
     --------
@@ -55,15 +55,15 @@ def _mean_length(X: Array) -> float:
 
 
 class Bipartite(NamedTuple):
-    """How links to anchors become coordinates, for samples old and new."""
+    """How links to anchors become coordinates, for fitted and new samples."""
 
-    n_kept: int | None  # links kept of every sample; None keeps all
+    n_kept: int | None  # links kept per sample; None keeps all
     degrees: np.ndarray  # of the anchors
     vectors: np.ndarray  # m x c
 
 
 def links(Z: np.ndarray, n_kept: int | None) -> np.ndarray:
-    """Link samples (rows of Z) to anchors by ``|Z|``, all of it or the largest of each row.
+    """Link samples (rows of Z) to anchors by ``|Z|``, all entries or the largest in each row.
 
     Examples
     --------
@@ -123,8 +123,8 @@ def link_spectrum(
 ) -> tuple[np.ndarray, Bipartite]:
     """The k largest eigenvalues of ``B^T B``, in ascending order, and the coordinates they give.
 
-    They are the squared singular values of B, and the eigenvalues of ``B B^T``: the affinity of
-    samples by the anchors that they share, which is normalised, with 1 as its largest eigenvalue.
+    They are the squared singular values of B, and the eigenvalues of ``B B^T``, the affinity of
+    samples by the anchors they share. It is normalised: its largest eigenvalue is 1.
 
     Examples
     --------
@@ -156,7 +156,7 @@ class Frame(NamedTuple):
     """Anchors of all views in the coordinates in which the solver works."""
 
     bases: list[np.ndarray]  # orthonormal basis of the range of every A_k, d_k x r_k
-    spans: list[slice]  # columns of every view, the last of each being the length out of range
+    spans: list[slice]  # columns of every view; the last is the length outside the range
     A: np.ndarray  # m x sum (r_k + 1), rotated by U
     d: np.ndarray  # g + 1
     U: np.ndarray
@@ -186,7 +186,7 @@ def make_frame(As: list[np.ndarray]) -> Frame:
 
 
 def project(chunk: Any, frame: Frame) -> np.ndarray:
-    """Coordinates of samples in the range of the anchors, and their length out of it.
+    """Coordinates of samples in the range of the anchors, and their length outside it.
 
     Examples
     --------
@@ -197,7 +197,7 @@ def project(chunk: Any, frame: Frame) -> np.ndarray:
     parts = []
     for X, P in zip(chunk, frame.bases, strict=True):
         C = np.asarray(X @ P)
-        if sp.issparse(X):  # may be too wide to be made dense
+        if sp.issparse(X):  # may be too wide to convert to dense
             squares = np.asarray(X.multiply(X).sum(axis=1)).ravel() - np.sum(C * C, axis=1)
             rest = np.sqrt(np.clip(squares, 0, None))
         else:
@@ -207,7 +207,7 @@ def project(chunk: Any, frame: Frame) -> np.ndarray:
 
 
 def rotated(Z: np.ndarray, U: np.ndarray) -> np.ndarray:
-    """Return Z, samples in rows, from the coordinates of the solver to the anchors."""
+    """Convert Z, samples in rows, from the coordinates of the solver to the anchors."""
     return Z @ U.T.astype(Z.dtype)
 
 

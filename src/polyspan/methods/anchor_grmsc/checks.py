@@ -1,4 +1,4 @@
-"""What AnchorGRMSC refuses before any work: wrong anchors, too little memory."""
+"""Checks of AnchorGRMSC before any work: wrong anchors, too little memory."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from polyspan.solvers.arrays import to_numpy
 
 
 def kind_of_anchors(value: Any) -> str | None:
-    """Check that a value says how anchors are chosen, or which samples they are."""
+    """Check that a value is a way to choose anchors, or the indices of samples."""
     words = "'kmeans' or 'sample' or a 1-D array of different sample numbers"
     if isinstance(value, str):
         return None if value in ("kmeans", "sample") else words
@@ -23,11 +23,11 @@ def kind_of_anchors(value: Any) -> str | None:
 
 
 def check_room(views: Views, m: int, k: int, size: int) -> None:
-    """Refuse what does not fit in memory: m anchors, k neighbours, numbers of ``size`` bytes."""
+    """Raise if m anchors and k neighbours, in numbers of ``size`` bytes, do not fit in memory."""
     n = views.n_samples
     reduced = sum(min(m, int(view.shape[1])) + 1 for view in views.arrays)
-    # The state, four m x n matrices of the systems that are solved, and half of the two-hop
-    # entries (mutual neighbours are fewer than k) of every view, each with its column number.
+    # The state, four m x n matrices for the systems to solve, and half of the two-hop entries
+    # (there are fewer than k mutual neighbours) of every view, each with its column index.
     need = n * (size * (2 * reduced + 8 * m) + len(views.arrays) * k * k / 2 * (size + 4))
     client = active_client(views.arrays)
     free, where = available_memory(), "free"
@@ -39,7 +39,7 @@ def check_room(views: Views, m: int, k: int, size: int) -> None:
         raise MemoryError(
             f"AnchorGRMSC on {n} samples with {m} anchors needs about {need / 2**30:.0f} GiB, "
             f"but {free / 2**30:.0f} GiB are {where}: lower n_anchors or n_neighbors, use "
-            'dtype="float32", or give dask arrays and a larger cluster.'
+            'dtype="float32", or use dask arrays on a larger cluster.'
         )
 
 

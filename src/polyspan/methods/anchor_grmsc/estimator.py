@@ -1,4 +1,4 @@
-r"""AnchorGRMSC: GRMSC for many samples, which are made of a few anchors instead of each other.
+r"""AnchorGRMSC: GRMSC for many samples, represented by a few anchors instead of each other.
 
 Objective, with samples in the columns of X_k (d_k x n) and m anchors, the same in every view, in
 those of A_k (d_k x m)::
@@ -6,7 +6,7 @@ those of A_k (d_k x m)::
     min |Z|_* + lam1 sum_k |E_k|_{2,1} + lam2 Tr(Z L Z^T)    s.t. X_k = A_k Z + E_k
 
 Z is m x n, L the Laplacian of the two graphs of GRMSC on the samples. With the samples as anchors
-this is GRMSC (``orientation="samples"``), and so are all iterates of its augmented Lagrangian::
+this is GRMSC (``orientation="samples"``), with the same iterates of the augmented Lagrangian::
 
     E_k  = columns of X_k - A_k Z + Y1_k/mu, shortened by lam1/mu
     Q    = Z + Y2/mu, singular values lowered by 1/mu
@@ -14,8 +14,8 @@ this is GRMSC (``orientation="samples"``), and so are all iterates of its augmen
            = sum_k A_k^T (Y1_k + mu (X_k - E_k)) + mu Q - Y2
     Y1_k += mu (X_k - A_k Z - E_k);  Y2 += mu (Z - Q);  mu = min(rho mu, mu_max)
 
-The files beside this one: ``solver`` does this in O(n) per iteration, without approximating any
-step; ``laplacian`` makes L, ``anchors`` the anchors and the clusters.
+In the other files of this package, ``solver`` does this in O(n) per iteration without approximating
+any step, ``laplacian`` computes L, and ``anchors`` the anchors and the clusters.
 """
 
 from collections.abc import Mapping, Sequence
@@ -56,65 +56,65 @@ from polyspan.solvers.cache import shared
 from polyspan.solvers.eigen import eigh
 from polyspan.solvers.loop import Solution
 
-SAMPLE = 20_000  # samples from which anchors and centres are learnt, at least
+SAMPLE = 20_000  # anchors and centres are learnt from at least this many samples
 
 
 class AnchorGRMSC(Penalised):
-    """GRMSC for up to millions of samples, which are represented by anchors; also on Dask.
+    """GRMSC for up to millions of samples, represented by anchors; also on Dask.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters.
     n_anchors : int or None, default=None
-        Anchors m; None is min(n, max(100, 5 n_clusters)). Cost and memory grow like m.
+        Number m of anchors; None is min(n, max(100, 5 n_clusters)). Cost and memory grow like m.
     anchors : {"kmeans", "sample"} or array of int, default="kmeans"
         Centres of k-means on the views side by side (learnt from 20,000 samples or 1% of them),
-        samples chosen by k-means++, or the numbers of the samples to take. With all samples as
-        anchors this is exact GRMSC, in float64; in float32 ``mu0`` starts higher.
+        samples chosen by k-means++, or the indices of the samples to use. With all samples as
+        anchors this is exactly GRMSC in float64; in float32 ``mu0`` is higher.
     n_neighbors : int or None, default=None
-        Neighbours k of the first-order graphs; None is min(10, n - 1). Up to 20,000 samples they
-        are exact; beyond, they are looked for in the nearest cells of samples, see ``recall_``.
+        Neighbours k in the first-order graphs; None is min(10, n - 1). Up to 20,000 samples they
+        are exact; above, only the nearest cells of samples are searched, see ``recall_``.
     lam1, lam2 : float, default=0.1 and 1.0
         Weights of the errors and of the graphs.
     alpha : float or None, default=None
-        Weight of the complementary against the consistent graph; None is
+        Weight of the complementary graph relative to the consistent one; None is
         ``1e-3 min(1, 2000 / n)``. The complementary graph is dense, so with a fixed alpha its
         degrees would grow like n, while those of the consistent graph do not.
     affinity : {"dense", "sparse"}, default="sparse"
-        Links of samples to anchors: all of ``|Z|``, or the ``n_kept`` largest of each sample.
+        Links of samples to anchors: all of ``|Z|``, or the ``n_kept`` largest for each sample.
     n_kept : int, default=5
         Links kept by ``affinity="sparse"``; with many anchors fewer are often better.
     second_width : {"own", "first"}, default="own"
-        Width of the second-order Gaussian, as in `GRMSC`. Medians of distances are taken over all
-        samples up to 2,000, over 2,000 of them beyond.
+        Width of the second-order Gaussian, as in `GRMSC`. Medians of distances are taken over at
+        most 2,000 samples.
     scale : {"unit", "standard+unit", None}, default="unit"
-        Scaling of samples to unit length, after standardising features if asked.
+        Scales samples to unit length; ``"standard+unit"`` standardises the features first.
     rho, mu_max : float, default=1.9 and 1e6
         Growth and limit of the penalty mu.
     mu0 : float or None, default=None
-        Start of mu; None is that of `GRMSC`, 1e-4, up to 20,000 samples in float64. Beyond, and in
-        float32, it is 1e-2: that saves some seven iterations in which hardly anything happens, and
+        Start of mu; None is 1e-4, as in `GRMSC`, up to 20,000 samples in float64. Above, and in
+        float32, it is 1e-2: that saves about seven iterations in which hardly anything happens, and
         whose systems may be too ill-conditioned for float32.
     max_iter : int, default=100
         Maximum number of iterations.
     tol : float, default=1e-4
-        Stop when all entries of ``X_k - A_k Z - E_k`` and ``Z - Q`` are smaller. (GRMSC has 1e-6,
+        Stop when all entries of ``X_k - A_k Z - E_k`` and ``Z - Q`` are smaller. (GRMSC uses 1e-6,
         which float32 does not always reach.)
     n_init : int, default=20
-        Restarts of k-means on the spectral embedding of up to 20,000 samples; the others go to the
-        nearest centre.
+        Restarts of k-means on the spectral embedding of up to 20,000 samples; the others are
+        assigned to the nearest centre.
     dtype : {"auto", "float32", "float64"}, default="auto"
-        Numbers of the solver; ``"auto"`` is float32 for more than 20,000 samples and that of the
-        input up to there.
+        Type of the numbers in the solver; ``"auto"`` is float32 for more than 20,000 samples,
+        otherwise that of the input.
     chunk_size : int, default=8192
-        Samples worked on at a time; dask arrays keep their own chunks where these are smaller.
+        Samples processed at a time; dask arrays keep their own chunks if these are smaller.
     n_jobs : int or None, default=None
-        Threads; None is as many as BLAS may use. The result does not depend on it.
+        Number of threads; None is as many as BLAS may use. The result does not depend on it.
     views : list of slices or of column lists, default=None
         Cuts a single 2-D ``X`` in memory into views, for pipelines and grid search.
     random_state : int, RandomState or None, default=None
-        Seeds anchors, samples for medians and cells, and k-means.
+        Seeds the anchors, the samples for medians and cells, and k-means.
     verbose : int, default=0
         Print every ``verbose``-th iteration.
 
@@ -123,20 +123,20 @@ class AnchorGRMSC(Penalised):
     labels_ : (n,) array
         Cluster of every sample.
     anchors_ : list of (m, d_k) arrays
-        The anchors, scaled as the samples are.
+        The anchors, scaled like the samples.
     representation_ : (m, n) array
         Z; column j is sample j in terms of the anchors. Not kept when fitted on a Dask cluster.
     recall_ : list of float
-        Per view, the part of the true neighbours of 300 samples that was found; 1.0 where the
+        Per view, the share of the true neighbours of 300 samples that was found; 1.0 if the
         search was exact. Below 0.8 there is a warning.
     alpha_ : float
-        The weight used.
+        The alpha that was used.
     n_iter_ : int
         Number of iterations.
     history_ : dict
         Per iteration: ``data`` and ``split``, as in `GRMSC`.
     products_ : list of int
-        Per iteration, products with the Laplacian that the conjugate gradients took.
+        Per iteration, the number of products with the Laplacian in the conjugate gradients.
 
     Notes
     -----
@@ -147,8 +147,8 @@ class AnchorGRMSC(Penalised):
     `predict` assigns new samples without a new fit. With ``Psi = (Z Z^T)^{1/2}`` the nuclear norm
     at the solution is ``(Tr(Z^T Psi^-1 Z) + Tr Psi) / 2``, a sum over samples; a new sample x
     solves its own part, ``min_z z^T Psi^-1 z / 2 + lam1 sum_k |x_k - A_k z|``, to convergence.
-    The graphs take no part: a new sample has no row in them. Then the links ``|z|`` are embedded as
-    those of the fit, and the nearest centre gives the label.
+    The graphs are not used, because a new sample has no row in them. Then the links ``|z|`` are
+    embedded like those of the fit, and the nearest centre gives the label.
 
     Examples
     --------
@@ -185,12 +185,12 @@ class AnchorGRMSC(Penalised):
     n_jobs: int | None = param(integer(1, none="as many as BLAS may use"), default=None)
 
     def check(self, X: Any) -> Views:
-        """Check parameters, views and memory, without fitting; large views only by their sizes.
+        """Check parameters, views and memory, without fitting; of large views only the sizes.
 
         Parameters
         ----------
         X : list, tuple or dict of views, or one view
-            Samples in rows: what every method takes, or memory-mapped, Zarr or dask arrays, or
+            Samples in rows, as for any method, or memory-mapped, Zarr or dask arrays, or
             paths to ``.npy``, ``.parquet`` or ``.zarr`` (see the notes of the class).
 
         Returns
@@ -203,16 +203,16 @@ class AnchorGRMSC(Penalised):
         return views
 
     def scaled(self, views: Views) -> list[Array]:
-        """Return nothing: chunks are scaled where the workers are."""
+        """Return nothing: the workers scale the chunks."""
         return []
 
     def _solution(self, views: Views, Xs: list[Array], y: Any = None) -> Solution:
-        """Represent the samples, and cluster their links where the workers are."""
+        """Represent the samples and cluster their links, on the workers."""
         client = active_client(views.arrays)
         with Threads(self.n_jobs) if client is None else Cluster(client) as workers:
             Zs, spans, found = self._represented(workers, views)
             rng = np.random.RandomState()
-            rng.set_state(found.random_state)  # what is drawn goes on after the representation
+            rng.set_state(found.random_state)  # continue after the draws of the representation
             kept = None if self.affinity == "dense" else self.n_kept
             graph = bipartite_graph(workers, Zs, self.n_clusters, kept)
             Ys = workers.map(embed, Zs, graph=graph)
@@ -232,8 +232,8 @@ class AnchorGRMSC(Penalised):
         return found._replace(Z=labels, extras=learnt)
 
     def _represented(self, workers: Threads | Cluster, views: Views) -> "Represented":
-        """By `represent`, or from an earlier fit inside `polyspan.solvers.cache.sharing`."""
-        # Data and parameters must say all that a fit finds.
+        """Call `represent`, or reuse an earlier fit inside `polyspan.solvers.cache.sharing`."""
+        # The fit must depend on data and parameters alone.
         known = isinstance(self.random_state, int | np.integer) and isinstance(self.anchors, str)
         if not known or is_large(views.arrays):
             return self.represent(workers, views)
@@ -251,7 +251,7 @@ class AnchorGRMSC(Penalised):
         )
 
     def represent(self, workers: Threads | Cluster, views: Views) -> "Represented":
-        """Solve for Z, transposed and in chunks, where the workers are."""
+        """Solve for Z on the workers, transposed and in chunks."""
         n, rng, dtype = views.n_samples, check_random_state(self.random_state), self._numbers(views)
         m, new = self._count_anchors(n), is_large(views.arrays)
         chunks, spans, moments = make_chunks(
@@ -299,13 +299,13 @@ class AnchorGRMSC(Penalised):
         return Represented(workers.map(rotated, Zs, U=frame.U), spans, found)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Assign new samples to the clusters, without a new fit (see the notes of the class).
+        """Assign new samples to the clusters without a new fit (see the notes of the class).
 
         Parameters
         ----------
         X : list, tuple or dict of views, or one view
-            New samples, in the form and with the features of those that were fitted; views in a
-            dictionary are matched by name.
+            New samples, with the same views and features as in ``fit``; views in a dictionary are
+            matched by name.
 
         Returns
         -------
@@ -339,7 +339,7 @@ class AnchorGRMSC(Penalised):
         self._check_params()
         if self.views is not None:
             raise ValueError(
-                "views=... cuts one 2-D array in memory into views; give files and lazy arrays as "
+                "views=... cuts one 2-D array in memory into views; pass files and lazy arrays as "
                 "a list of views instead."
             )
         views = Views(*open_views(X))
@@ -353,7 +353,7 @@ class AnchorGRMSC(Penalised):
         return views
 
     def _count_anchors(self, n: int) -> int:
-        """Return the number of anchors, or refuse it."""
+        """Return the number of anchors, or raise if it is wrong."""
         if not isinstance(self.anchors, str):
             m, worst = len(self.anchors), int(np.max(self.anchors))
             if worst >= n:
@@ -366,7 +366,7 @@ class AnchorGRMSC(Penalised):
             m = min(n, m)
         if m < self.n_clusters:
             raise ValueError(
-                f"AnchorGRMSC: n_anchors={m} is fewer than n_clusters={self.n_clusters}: take at "
+                f"AnchorGRMSC: n_anchors={m} is fewer than n_clusters={self.n_clusters}: use at "
                 "least as many anchors as clusters."
             )
         return m
@@ -379,7 +379,7 @@ class AnchorGRMSC(Penalised):
         return np.dtype("f4" if single or views.n_samples > EXACT_BELOW else "f8")
 
     def footprint(self, views: Views) -> tuple[float, float]:
-        """Count nothing: the need is known better, and checked, where the anchors are counted."""
+        """Count nothing: `check_room` checks the memory once the number of anchors is known."""
         return 0.0, 0.0
 
 
@@ -392,7 +392,7 @@ class Represented(NamedTuple):
 
 
 def represent_problem(what: tuple[tuple[str, Any], ...], arrays: Sequence[Array]) -> Represented:
-    """Represent by a model that has nothing but the parameters that were described."""
+    """Represent with a new model that has these parameters and no others."""
     model = AnchorGRMSC(**dict(what), n_clusters=1)
     with Threads(model.n_jobs) as workers:
         return model.represent(workers, Views(list(arrays), [str(k) for k in range(len(arrays))]))

@@ -1,4 +1,4 @@
-"""The Laplacian of AnchorGRMSC: graphs of the two orders on the samples, where the workers are."""
+"""The Laplacian of AnchorGRMSC: first- and second-order graphs of the samples, on the workers."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from polyspan.graphs import proximity, sparse_laplacian
 from polyspan.graphs.neighbors import neighbors, recall
 from polyspan.solvers.arrays import Array
 
-DENSE_BELOW = 2_000  # samples up to which the graphs are those of GRMSC to the last digit
+DENSE_BELOW = 2_000  # up to this many samples the graphs are exactly those of GRMSC
 
 
 def sample_laplacian(
@@ -24,12 +24,12 @@ def sample_laplacian(
     second_width: str,
     random_state: np.random.RandomState,
 ) -> tuple[Any, list[float]]:
-    """Make the Laplacian of all samples, and measure the recall of the neighbours per view.
+    """Compute the Laplacian of all samples and the recall of the neighbours per view.
 
     Parameters
     ----------
     workers : Threads or Cluster
-        Who does it; the Laplacian stays with them.
+        The workers that compute the Laplacian and keep it.
     chunks, spans : list
         Chunks of all views, and their first and last rows.
     sample : list of arrays
@@ -37,7 +37,7 @@ def sample_laplacian(
     k, alpha, second_width
         Parameters of `AnchorGRMSC`.
     random_state : RandomState
-        Chooses the samples that are looked at.
+        Chooses the samples for the medians, the cells and the recall.
 
     Examples
     --------
@@ -79,11 +79,11 @@ def sample_laplacian(
 
 
 def unreliable(recalls: Sequence[float]) -> list[Warning]:
-    """Complain of views of which too few neighbours were found."""
+    """Warnings about views in which too few neighbours were found."""
     return [
         UserWarning(
             f"Only {found:.0%} of the neighbours in view {view} were found: the graph of this view "
-            "is not reliable; reduce its features first."
+            "is not reliable; reduce its number of features first."
         )
         for view, found in enumerate(recalls)
         if found < 0.8
@@ -99,6 +99,6 @@ def _dense_graph(view: int, chunks: list[Any], k: int, second_width: str) -> spa
 def _by_cell(cells: list[np.ndarray]) -> np.ndarray:
     """Order samples by their nearest cell, within it by the second nearest, and so on.
 
-    Samples that are near each other in space then mostly are so in memory, too.
+    Samples that are close in space are then mostly close in memory, too.
     """
     return np.lexsort(np.concatenate(cells).T[::-1])

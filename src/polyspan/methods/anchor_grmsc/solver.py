@@ -1,14 +1,14 @@
-r"""The solver of AnchorGRMSC, chunk by chunk (objective and recursion: `methods.anchorgrmsc`).
+r"""The solver of AnchorGRMSC, chunk by chunk; ``estimator`` has the objective and the recursion.
 
 Everything costs O(n), and no step is an approximation:
 
-- What A_k cannot reach of a sample stays as it is; it counts only by its length. So X_k becomes
-  its coordinates in the range of A_k and one more, that length: at most m + 1 rows.
+- The part of a sample outside the range of A_k never changes; only its length matters. So X_k
+  becomes its coordinates in the range of A_k and one more, that length: at most m + 1 rows.
 - With ``Y1' = Y1 + mu (X - A Z - E)`` and ``Y2' = Y2 + mu (Z - Q)`` before the Z step, its step D
   solves ``mu (G + I) D + (Z + D) M = A^T Y1' - Y2'``, with G = sum_k A_k^T A_k, M = lam2 (L + L^T),
   and then Y1 = Y1' - mu A D, Y2 = Y2' + mu D. E is a multiple of Y1' column by column and
   ``Q = H Y2'`` with an m x m matrix H: neither is stored.
-- ``G = U diag(g) U^T``; on U^T Z the Z step falls apart into m systems
+- ``G = U diag(g) U^T``; for U^T Z the Z step splits into m systems
   ``(mu (g_i + 1) I + M) d_i = b_i``, solved by conjugate gradients
   (`polyspan.graphs.sparse_laplacian`).
 - As long as E = 0 and Q = 0, which lengths and an m x m matrix prove, Y1 and Y2 are known.
@@ -31,7 +31,7 @@ from polyspan.solvers.reductions import largest_entry
 
 
 class Part(NamedTuple):
-    """State of the solver on a chunk of samples, in rows."""
+    """State of the solver for a chunk of samples, in rows."""
 
     D: np.ndarray  # X - A Z
     Y1: np.ndarray
@@ -41,7 +41,7 @@ class Part(NamedTuple):
 
 
 class Early(NamedTuple):
-    """The same as long as E = 0 and Q = 0: Y1 = m X - A S and Y2 = S, m being the sum of all mu."""
+    """The same while E = 0 and Q = 0: Y1 = m X - A S and Y2 = S, with m the sum of all mu."""
 
     X: np.ndarray
     C: np.ndarray  # A^T X
@@ -63,9 +63,9 @@ def solve_anchors(
     mu_max: float,
     run: Run,
 ) -> tuple[list[Any], list[int]]:
-    """Chunks of U^T Z, samples in rows, and the number of products with L of every iteration.
+    """Chunks of U^T Z, samples in rows, and the number of products with L in every iteration.
 
-    ``Xs`` are chunks of projected samples, ``L`` is the Laplacian where the workers are, or None.
+    ``Xs`` are chunks of projected samples, ``L`` is the Laplacian on the workers, or None.
     """
     iterations, mu, m, products = iter(run), mu0, 0.0, []
     there = workers.share(frame)
@@ -121,12 +121,12 @@ def solve_anchors(
 
 
 def unsolved(products: list[int]) -> list[Warning]:
-    """Complain of systems that took all products with the Laplacian that they may."""
+    """A warning if systems reached the maximum number of products with the Laplacian."""
     if max(products, default=0) < sparse_laplacian.MAX_PRODUCTS:
         return []
     words = (
-        f"Some systems of the Z step were not solved to the end in {max(products)} products with "
-        "the Laplacian: raise alpha, which ties all samples together, or lower lam2."
+        f"Some systems of the Z step did not converge within {max(products)} products with the "
+        "Laplacian: raise alpha, which links all samples, or lower lam2."
     )
     return [ConvergenceWarning(words)]
 
@@ -143,12 +143,12 @@ def _sum_rows(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 
 def gram(M: np.ndarray) -> np.ndarray:
     """Gram matrix of the columns of M."""
-    M = M.astype(np.float64)  # squares of float32 numbers need it
+    M = M.astype(np.float64)  # float32 is too coarse for squares
     return M.T @ M
 
 
 def quiet(part: Early, mu: float, m: float, frame: Frame) -> tuple[np.ndarray, float]:
-    """What proves that Q = 0 and E = 0: the Gram matrix of mu Z + Y2, the longest mu D + Y1."""
+    """Evidence for Q = 0 and E = 0: the Gram matrix of mu Z + Y2, and the longest mu D + Y1."""
     X, C, Z, S = part
     T = S + mu * Z
     g = (frame.d - 1).astype(T.dtype)
@@ -158,7 +158,7 @@ def quiet(part: Early, mu: float, m: float, frame: Frame) -> tuple[np.ndarray, f
 
 
 def loudest(found: list[tuple[np.ndarray, float]]) -> tuple[float, float]:
-    """Longest of the columns, and the largest eigenvalue of the sum of the Gram matrices."""
+    """Length of the longest column, and the largest eigenvalue of the sum of Gram matrices."""
     return max(length for _, length in found), float(eigh(sum(gram for gram, _ in found))[0][-1])
 
 
@@ -171,7 +171,7 @@ class Threshold(NamedTuple):
 
 
 def singular_threshold(grams: list[np.ndarray], mu: float) -> Threshold:
-    """Make the threshold from the Gram matrix of mu Z + Y2."""
+    """Compute the threshold from the Gram matrix of mu Z + Y2."""
     w, V = eigh(sum(grams))
     tau = np.sqrt(np.clip(w, 1, None))  # singular values; those up to 1 vanish
     return Threshold(V, 1 / tau, (tau - 1) / mu)
@@ -180,8 +180,8 @@ def singular_threshold(grams: list[np.ndarray], mu: float) -> Threshold:
 def _along(T: np.ndarray, V: np.ndarray, factors: np.ndarray) -> np.ndarray:
     """``T V diag(factors) V^T``, factor by factor.
 
-    They differ by the singular values of T, which grow like the square root of n: one matrix
-    ``V diag(factors) V^T`` would lose the small ones in float32.
+    The factors differ by the singular values of T, which grow like the square root of n: a single
+    matrix ``V diag(factors) V^T`` would lose the small ones in float32.
     """
     turned = T @ V.astype(T.dtype)
     turned *= factors.astype(T.dtype)
@@ -206,7 +206,7 @@ def early_advance(
 
 
 def settle(part: Early, m: float, frame: Frame) -> Part:
-    """Write down what was known without being stored."""
+    """Store explicitly what was known only implicitly."""
     X, _, Z, S = part
     h = np.zeros((len(X), len(frame.spans)), dtype=X.dtype)
     return Part(X - Z @ frame.A, m * X - S @ frame.A, Z, S, h)
@@ -268,7 +268,7 @@ def _rotation(U: np.ndarray) -> Any:
 
 
 def _features(P: np.ndarray) -> Any:
-    """To original features; of what lies out of the range of A only the length is known."""
+    """To original features; outside the range of A only the length is known."""
     return lambda R: np.abs(P @ R[:-1]) + np.abs(R[-1:])
 
 
@@ -295,8 +295,8 @@ def _solve_block(
 def represent(chunk: Any, frame: Frame, root: np.ndarray, lam1: float) -> np.ndarray:
     """Z of new samples, in rows: ``min_y |y|^2 / 2 + lam1 sum_k |x_k - y K_k|``, K = Psi^{1/2} A.
 
-    The augmented Lagrangian with a fixed mu, whose y step has one matrix for all samples. A sample
-    that has converged leaves, so that no sample depends on the others.
+    Uses an augmented Lagrangian with a fixed mu, whose y step has one matrix for all samples. Each
+    sample stops when it has converged, so that no sample depends on the others.
     """
     X = project(chunk, frame).astype(np.float64)
     K = root @ frame.A
@@ -305,7 +305,7 @@ def represent(chunk: Any, frame: Frame, root: np.ndarray, lam1: float) -> np.nda
     g, V = eigh(K @ K.T)
     step = K.T @ (V / (1 + mu * g)) @ V.T
     found = np.zeros((len(X), len(K)))
-    left = np.arange(len(X))  # who has not converged
+    left = np.arange(len(X))  # those that have not converged
     E, Y, y = np.zeros_like(X), np.zeros_like(X), found
     for _ in range(2000):
         last = y

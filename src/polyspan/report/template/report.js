@@ -42,14 +42,14 @@
   const ink = base.getContext("2d"), top = over.getContext("2d");
   const hidden = new Set(), chosen = new Set();
   let paint = "cluster", across = 0, up = 1, hovered = -1, selected = -1;
-  let zoom = 1, midX = 0.5, midY = 0.5;  // what of the unit square is shown
+  let zoom = 1, midX = 0.5, midY = 0.5;  // the part of the unit square that is shown
   let width = 0, height = 0, ratio = 1;
   const px = new Float32Array(n), py = new Float32Array(n);
   const CELL = 16;
   let columns = 0, rows = 0, first = new Int32Array(0);
   const next = new Int32Array(n);
   const order = Int32Array.from({ length: n }, (_, i) => i);
-  for (let i = n - 1, seed = 1; i > 0; i--) {  // mixed, so that no cluster always lies on top
+  for (let i = n - 1, seed = 1; i > 0; i--) {  // shuffled, so that no cluster always lies on top
     seed = (Math.imul(seed, 1103515245) + 12345) >>> 0;
     const j = (seed >>> 8) % (i + 1);
     const kept = order[i]; order[i] = order[j]; order[j] = kept;
@@ -119,7 +119,7 @@
     ink.globalAlpha = 1;
     drawNames();
   }
-  function drawNames() {  // colour alone would not do for everyone: names at the middle of clusters
+  function drawNames() {  // not everyone can tell the colours apart: names in the middle of clusters
     const xs = clusters.map(() => []), ys = clusters.map(() => []);
     for (let i = 0; i < n; i++) { xs[codes[i]].push(px[i]); ys[codes[i]].push(py[i]); }
     const middle = (list) => { list.sort((a, b) => a - b); return list[list.length >> 1]; };
@@ -224,10 +224,10 @@
     if (i >= 0 && hidden.has(codes[i])) { hidden.delete(codes[i]); showLegend(); }
     const out = $("readout");
     out.textContent = "";
-    if (i < 0) { out.textContent = "No sample chosen."; paintAll(); return; }
+    if (i < 0) { out.textContent = "No sample selected."; paintAll(); return; }
     const name = document.createElement("strong");
     name.textContent = data.ids[i];
-    out.append("Chosen: ", name, ": " + describe(i) + ".");
+    out.append("Selected: ", name, ": " + describe(i) + ".");
     if (move && !(px[i] > 0 && py[i] > 0 && px[i] < width && py[i] < height)) {
       midX = axes[across][i] / 65535; midY = axes[up][i] / 65535;
     }
@@ -382,7 +382,7 @@
       if (!found.length) {
         const item = document.createElement("li");
         item.className = "none";
-        item.textContent = "No sample has this in its id.";
+        item.textContent = "No sample id contains this.";
         hits.append(item);
       } else { mark(0); }
     }
@@ -484,7 +484,7 @@
   addEventListener("afterprint", () => { printing = false; resize(); });
   resize();
   showTheme();
-  window.polyspanReport = {  // for tests, and for whoever wants to look inside
+  window.polyspanReport = {  // for tests and for inspection
     where: (i) => [px[i], py[i]],
     state: () => ({ hovered, selected, zoom, hidden: [...hidden], chosen: [...chosen] }),
   };
