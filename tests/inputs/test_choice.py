@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from polyspan.inputs.choice import SCALINGS, choose_scaling, scalings_for
+from polyspan.inputs.choice import choose_scaling, scalings_for
+from polyspan.inputs.scaling import SCALES
 from polyspan.inputs.views import check_views
 
 COUNTS = ("unit", "standard+unit")
@@ -84,9 +85,9 @@ KINDS = [
     (pixels, COUNTS, ZEROS),
     (one_hot, COUNTS, ZEROS),
     (expression, FAR, "values are far from zero compared with their spread"),
-    (quiet_expression, SCALINGS, "but all of them lie in one range"),
-    (methylation, SCALINGS, "but all values are between 0 and 1"),
-    (log_ratios, SCALINGS, "by a factor of only"),
+    (quiet_expression, SCALES, "but all of them lie in one range"),
+    (methylation, SCALES, "but all values are between 0 and 1"),
+    (log_ratios, SCALES, "by a factor of only"),
     (blood, MIXED, "so they are standardised first"),
     (questionnaire, MIXED, "so they are standardised first"),
     (rna, MIXED, "the values span decades, so consider log1p"),
@@ -148,7 +149,7 @@ def test_a_sentence_says_how_much_spreads_differ():
 
 def test_one_column_that_rules_the_others_is_seen():
     X = rng().normal(size=(100, 40))
-    assert choose_scaling(X, "0").allowed == SCALINGS
+    assert choose_scaling(X, "0").allowed == SCALES
     X[:, 7] *= 500
     found = choose_scaling(X, "0")
     assert found.allowed == MIXED

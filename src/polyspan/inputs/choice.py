@@ -10,13 +10,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from polyspan.inputs.rows import missing_rows, present_rows
-from polyspan.inputs.scaling import moments_of
+from polyspan.inputs.scaling import SCALES, Scaling, moments_of
 from polyspan.inputs.views import Views
 from polyspan.solvers.arrays import to_numpy
 
-Scaling = str | None
-
-SCALINGS: tuple[Scaling, ...] = ("unit", "standard+unit", "standard", None)
 FEW = 5  # columns; with fewer, unit length takes away too much
 MANY = 50  # columns; a table of measurements in different units seldom has so many
 MIXED = 10.0  # spreads that differ by a larger factor are in different units
@@ -86,7 +83,7 @@ def choose_scaling(X: Any, name: str) -> ScalingChoice:
 def scalings_for(views: Views) -> list[tuple[Scaling, ...]]:
     """Distinct scalings of all views, one per view in each tuple, that are worth a vote.
 
-    Each of `SCALINGS` is tried for all views; a view that it does not suit gets its own best one.
+    Each of `SCALES` is tried for all views; a view that it does not suit gets its own best one.
 
     Examples
     --------
@@ -97,7 +94,7 @@ def scalings_for(views: Views) -> list[tuple[Scaling, ...]]:
     [(None, 'unit'), (None, 'standard+unit')]
     """
     choices = [choose_scaling(view, name).allowed for view, name in zip(*views, strict=True)]
-    found = [tuple(one if one in own else own[0] for own in choices) for one in SCALINGS]
+    found = [tuple(one if one in own else own[0] for own in choices) for one in SCALES]
     return list(dict.fromkeys(found))
 
 
@@ -171,7 +168,7 @@ def _choose(c: Columns) -> tuple[tuple[Scaling, ...], str]:
     if factor > MIXED and not (one := _one_unit(c)):
         return ("standard+unit", "standard"), f"{differ}, so they are standardised first"
     if factor > MIXED:
-        return SCALINGS, f"{differ}, but {one}, so samples are scaled to unit length as they are"
+        return SCALES, f"{differ}, but {one}, so samples are scaled to unit length as they are"
     if _one_rules(c.spread):
         return ("standard+unit", "standard"), (
             "one column varies more than all others together, so they are standardised first"
@@ -182,7 +179,7 @@ def _choose(c: Columns) -> tuple[tuple[Scaling, ...], str]:
             "columns are standardised first"
         )
     reason = f"columns differ in spread by a factor of only {_words(factor)}"
-    return SCALINGS, f"{reason}, so samples are scaled to unit length as they are"
+    return SCALES, f"{reason}, so samples are scaled to unit length as they are"
 
 
 def _few(d: int, factor: float, differ: str) -> tuple[tuple[Scaling, ...], str]:

@@ -56,7 +56,7 @@ class LMVSC(EmbeddingClusterer):
     normalize : bool, default=True
         Divide the links of every anchor by the root of their sum, so that large and small anchors
         count the same. The authors' program does not: False.
-    scale : {"unit", "standard+unit", None}, default="unit"
+    scale : {"unit", "standard+unit", "standard", None} or one per view, default="unit"
         Scaling of samples to unit length, after standardising features if asked. The authors'
         program takes the features as they are.
     max_iter : int, default=5000

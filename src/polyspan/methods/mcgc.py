@@ -62,7 +62,7 @@ class MCGC(Iterative, GraphClusterer):
         First weight of the rank term (gamma in the paper); the rank rule doubles and halves it.
     as_released : bool, default=False
         Graphs of the views and start of S as in the authors' program, see above.
-    scale : {"unit", "standard+unit", None}, default="unit"
+    scale : {"unit", "standard+unit", "standard", None} or one per view, default="unit"
         Scaling of samples to unit length, after standardising features if asked.
     max_iter : int, default=5
         Maximum number of iterations. They end when the components stay what they were.
