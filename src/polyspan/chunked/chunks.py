@@ -71,7 +71,7 @@ def scaled(part: Array, scale: Scaling, moments: Any, dtype: Any) -> Array:
     """
     # Integers and float16 are scaled in float64, like views in memory.
     part = part.astype(part.dtype if part.dtype in (np.float32, np.float64) else np.float64)
-    if moments is not None:
+    if scale in STANDARDISED:
         size, mean, spread = (x.astype(part.dtype) for x in moments)
         part = standard(part.toarray() if sp.issparse(part) else part, (size, mean, spread))
     return (part if scale in ("standard", None) else unit(part)).astype(dtype)
