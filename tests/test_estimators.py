@@ -374,7 +374,7 @@ def test_input_is_not_modified(name):
     for view in sparse:
         for part in (view.data, view.indices, view.indptr):
             part.setflags(write=False)
-    for scale in ("unit", "standard+unit", None):
+    for scale in ("unit", "standard+unit", "standard", None):
         params = few_iterations(name) | {"scale": scale}
         if name == "bestsingleview":
             params = {"estimator": LRR(scale=scale, max_iter=5)}
@@ -410,8 +410,8 @@ WRONG = {
     "orientation": ["rows", None, 0],
     "regularizer": ["second", None, True],
     "second_width": ["median", 2.0, None],
-    "scale": ["minmax", 1, True],
-    "graph_scale": ["minmax", 1, False],
+    "scale": ["minmax", 1, True, [], ["unit", "minmax"], [["unit"]], ("unit", 1)],
+    "graph_scale": ["minmax", 1, False, [], ["same", "minmax"]],
     "view_weights": [1.0, "equal", [], [0.0, 0.0], [1.0, -1.0], [1.0, np.nan], [[1.0, 1.0]]],
     "precomputed": ["graph", True, 0],
     "graphs": [1, "knn", [], [[0, 1]], {"a": 1}],

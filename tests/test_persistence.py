@@ -17,6 +17,7 @@ from polyspan import (
     GRMSC,
     LRR,
     METHODS,
+    AnchorGRMSC,
     BestSingleView,
     ConcatKMeans,
     ConsensusClusterer,
@@ -72,6 +73,8 @@ def test_every_method_comes_back(name, tmp_path):
 MODELS = {
     "sparse affinity": GRMSC(3, affinity="sparse", random_state=0),
     "standardised": GRMSC(3, scale="standard+unit", random_state=0),
+    "scaled each": GRMSC(3, scale=("unit", "standard"), random_state=0),
+    "scaled each, a list": AnchorGRMSC(3, scale=[None, "standard"], random_state=0),
     "RandomState": GRMSC(3, random_state=np.random.RandomState(5)),
     "weights": GRMSC(3, view_weights=(1.0, np.float32(0.5))),
     "no weight": GRMSC(3, view_weights=np.array([0.0, 1.0])),
@@ -92,6 +95,8 @@ def test_settings_come_back(case, tmp_path):
               dict(zip("01", planted(), strict=True)))  # fmt: skip
     again = load_model(save_model(model, tmp_path / "model.npz"))
     assert_same(vars(again), vars(model))
+    if hasattr(model, "predict"):
+        assert_array_equal(again.predict(planted()), model.predict(planted()))
 
 
 def test_columns_and_kernels_come_back(tmp_path):
@@ -158,9 +163,7 @@ def test_models_that_cannot_be_saved(tmp_path):
     path = tmp_path / "model.npz"
     with pytest.raises(NotFittedError, match="This GRMSC instance is not fitted yet"):
         save_model(GRMSC(3), path)
-    with pytest.raises(
-        TypeError, match=r"^A Mine cannot be saved: only a ConsensusClusterer and"
-    ):
+    with pytest.raises(TypeError, match=r"^A Mine cannot be saved: only a ConsensusClusterer and"):
         save_model(Mine(3).fit(planted()), path)
     other = BestSingleView(SpectralClustering(3)).fit(planted())
     match = "^BestSingleView: estimator is a SpectralClustering, which cannot be saved"

@@ -73,7 +73,7 @@ def test_the_others_have_no_predict():
 
 
 @pytest.mark.parametrize("affinity", ["dense", "sparse"])
-@pytest.mark.parametrize("scale", ["unit", "standard+unit", None])
+@pytest.mark.parametrize("scale", ["unit", "standard+unit", "standard", None])
 def test_scales_and_affinities(scale, affinity):
     old, new, _, labels = halves(noise=0.01)
     model = GRMSC(3, scale=scale, affinity=affinity, random_state=0).fit(old)

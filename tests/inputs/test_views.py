@@ -116,7 +116,7 @@ def test_one_dtype(given, wanted):
     found = check_views(views)
     assert {str(view.dtype) for view in found.arrays} == {wanted}
     assert found.itemsize == np.dtype(wanted).itemsize
-    for scale in ("unit", "standard+unit", None):
+    for scale in ("unit", "standard+unit", "standard", None):
         assert {str(view.dtype) for view in scale_views(found, scale)} == {wanted}
 
 
@@ -124,7 +124,7 @@ def test_one_dtype(given, wanted):
 def test_sparse_keeps_its_dtype(dtype):
     found = check_views(sp.csr_array(data().astype(dtype)))
     assert found.arrays[0].dtype == dtype
-    for scale in ("unit", "standard+unit", None):
+    for scale in ("unit", "standard+unit", "standard", None):
         assert scale_views(found, scale)[0].dtype == dtype
 
 
@@ -205,7 +205,7 @@ def test_standardising_a_wide_sparse_view_is_refused():
 # ---- nothing is modified -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scale", ["unit", "standard+unit", None])
+@pytest.mark.parametrize("scale", ["unit", "standard+unit", "standard", None])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
 def test_input_is_not_modified(scale, dtype):
     view = (10 * data()).astype(dtype)
@@ -430,7 +430,7 @@ def test_none_leaves_values():
 
 
 def test_scaling_in_another_library():
-    for scale in ("unit", "standard+unit", None):
+    for scale in ("unit", "standard+unit", "standard", None):
         ours = scale_views(check_views(data()), scale)[0]
         theirs = scale_views(check_views(strict.asarray(data())), scale)[0]
         np.testing.assert_allclose(np.from_dlpack(theirs), ours, rtol=0, atol=1e-15)

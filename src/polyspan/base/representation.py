@@ -51,15 +51,13 @@ class RepresentationClusterer(Iterative):
         )
         if getattr(self, "device", None) is not None:  # bring back what was moved there
             Z, W = to_numpy(Z), W if sp.issparse(W) else to_numpy(W)
-        moments = None
-        if self.scale == "standard+unit":
-            moments = [tuple(map(to_numpy, one)) for one in feature_moments(views)]
+        found_moments = feature_moments(views, self._scalings(views))
         return {
             "labels_": labels,
             "representation_": Z,
             "affinity_matrix_": W,
-            # Used to scale new samples and to compare them with the fitted ones.
-            "_moments": moments,
+            # What new samples are scaled by and compared with.
+            "_moments": [one and tuple(map(to_numpy, one)) for one in found_moments],
             "_dictionary": [filled(X.copy() if sp.issparse(X) else to_numpy(X) + 0) for X in Xs],
         }
 
@@ -104,7 +102,7 @@ class RepresentationClusterer(Iterative):
         """
         check_is_fitted(self, "labels_")
         views = self._check_new(X)
-        Xs = scale_views(views, self.scale, self._moments)
+        Xs = scale_views(views, self._scalings(views), self._moments)
         Z = new_representation(
             self._dictionary, Xs, to_numpy(self.representation_), self._weights()
         )

@@ -16,13 +16,20 @@ from polyspan.inputs.params import (
     check_params,
     device_or_none,
     integer,
-    one_of,
     param,
+    per_view,
     positive,
     real,
     seed,
 )
-from polyspan.inputs.scaling import SCALES, check_products, scale_views
+from polyspan.inputs.scaling import (
+    SCALES,
+    Scale,
+    Scaling,
+    check_products,
+    scale_views,
+    scaling_per_view,
+)
 from polyspan.inputs.views import Views, check_views
 from polyspan.solvers.arrays import Array, to_numpy
 from polyspan.solvers.cache import active, shared
@@ -166,6 +173,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
                 "concatenate the views."
             )
         self._check_counts(views.n_samples)
+        self._check_scales(len(views.arrays))
         place = getattr(self, "device", None)
         free = available_memory() if place is None else check_device(name, place)
         check_memory(name, views.n_samples, views.itemsize, *self.footprint(views), free)
@@ -271,6 +279,11 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
                 f"{n - 1} others."
             )
 
+    def _check_scales(self, n_views: int) -> None:
+        """Refuse lists of scalings that are not as many as the views."""
+        for name in ("scale", "graph_scale"):
+            scaling_per_view(getattr(self, name, None), n_views, type(self).__name__, name)
+
     def _check_new(self, X: Any) -> Views:
         """Check new samples against the views of the fit."""
         views = check_views(X, self.views, self, missing=get_tags(self).missing_views, new=True)
@@ -314,14 +327,26 @@ class ScaledClusterer(MultiViewClusterer):
 
     solves_products: ClassVar[bool] = False  # whether the solver uses X^T X + I
 
-    scale: str | None = param(one_of(*SCALES), default="unit")
+    scale: Scale = param(per_view(*SCALES), default="unit")
     n_init: int = param(integer(1), default=20)
 
     def scaled(self, views: Views) -> list[Array]:
         """Scale checked views and move them to ``device``, if there is one."""
-        if self.scale is None and self.solves_products:
-            check_products(views)
-        return scale_views(views, self.scale, device=getattr(self, "device", None))
+        scales = self._scalings(views)
+        if self.solves_products:
+            check_products(views, scales)
+        return scale_views(views, scales, device=getattr(self, "device", None))
+
+    def _scalings(self, views: Views, name: str = "scale") -> list[Scaling]:
+        """One scaling for each of the prepared views, without those of views of weight 0."""
+        scale, weights = getattr(self, name), getattr(self, "view_weights", None)
+        if isinstance(scale, list | tuple) and weights is not None:
+            scale = [one for one, w in zip(scale, weights, strict=True) if w > 0]
+        found = scaling_per_view(scale, len(views.arrays))
+        if "same" not in found:
+            return found
+        both = zip(found, self._scalings(views), strict=True)
+        return [usual if own == "same" else own for own, usual in both]
 
 
 class Iterative(ScaledClusterer):

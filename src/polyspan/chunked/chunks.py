@@ -16,7 +16,7 @@ from polyspan.chunked.workers import Cluster, Threads, bounds
 from polyspan.inputs.memory import available_memory
 from polyspan.inputs.optional import require
 from polyspan.inputs.rows import Content, check_content, joined, look
-from polyspan.inputs.scaling import standard, unit
+from polyspan.inputs.scaling import STANDARDISED, Scale, Scaling, scaling_per_view, standard, unit
 from polyspan.inputs.views import Views
 from polyspan.solvers.arrays import Array
 
@@ -37,7 +37,7 @@ class Rows:
     views: Sequence[Any]
     start: int
     stop: int
-    scale: str | None
+    scale: Scale
     moments: Sequence[Any] | None
     dtype: Any
 
@@ -46,7 +46,8 @@ class Rows:
 
     def __getitem__(self, k: int) -> Array:
         moments = None if self.moments is None else self.moments[k]
-        return scaled(self.read(k), self.scale, moments, self.dtype)
+        scale = scaling_per_view(self.scale, len(self))[k]
+        return scaled(self.read(k), scale, moments, self.dtype)
 
     def __iter__(self) -> Iterator[Array]:
         return (self[k] for k in range(len(self)))
@@ -60,7 +61,7 @@ class Rows:
         return part if sp.issparse(part) else np.ascontiguousarray(part)
 
 
-def scaled(part: Array, scale: str | None, moments: Any, dtype: Any) -> Array:
+def scaled(part: Array, scale: Scaling, moments: Any, dtype: Any) -> Array:
     """Scale rows of a view as `polyspan.inputs.scaling.scale_views` would scale the whole view.
 
     Examples
@@ -70,22 +71,23 @@ def scaled(part: Array, scale: str | None, moments: Any, dtype: Any) -> Array:
     """
     # Integers and float16 are scaled in float64, like views in memory.
     part = part.astype(part.dtype if part.dtype in (np.float32, np.float64) else np.float64)
-    if moments is not None:
+    if scale in STANDARDISED:
         size, mean, spread = (x.astype(part.dtype) for x in moments)
         part = standard(part.toarray() if sp.issparse(part) else part, (size, mean, spread))
-    return (part if scale is None else unit(part)).astype(dtype)
+    return (part if scale in ("standard", None) else unit(part)).astype(dtype)
 
 
 def scaled_list(
-    parts: Sequence[Array], scale: str | None, moments: Sequence[Any] | None, dtype: Any
+    parts: Sequence[Array], scale: Scale, moments: Sequence[Any] | None, dtype: Any
 ) -> list[Array]:
     """Scale rows of all views."""
     found = [None] * len(parts) if moments is None else moments
-    return [scaled(part, scale, one, dtype) for part, one in zip(parts, found, strict=True)]
+    scales = scaling_per_view(scale, len(parts))
+    return [scaled(*one, dtype) for one in zip(parts, scales, found, strict=True)]
 
 
 def make_chunks(
-    workers: Threads | Cluster, views: Views, size: int, scale: str | None, dtype: Any, new: bool
+    workers: Threads | Cluster, views: Views, size: int, scale: Scale, dtype: Any, new: bool
 ) -> tuple[list[Any], list[Span], list[Any] | None]:
     """Cut views into chunks of at most ``size`` rows, check them if they are new, scale them.
 
@@ -105,7 +107,8 @@ def make_chunks(
     chunks, spans : list
         The chunks, and their first and last rows.
     moments : list or None
-        The size, mean and spread used to standardise features; None if they were not.
+        The size, mean and spread used to standardise features; None for views where they were
+        not, or for all of them.
 
     Examples
     --------
@@ -121,16 +124,18 @@ def make_chunks(
     else:
         spans = bounds(n, size)
         raw = [Rows(views.arrays, *span, scale, None, dtype) for span in spans]
-    moments = None
-    if new or scale == "standard+unit":
+    moments: list[Any] | None = None
+    standardised = [one in STANDARDISED for one in scaling_per_view(scale, len(views.arrays))]
+    if new or any(standardised):
         seen = workers.collect(workers.map(inspect, raw))
         if new:
             contents = [
                 joined([part.content for part in parts]) for parts in zip(*seen, strict=True)
             ]
             check_content(contents, views.names)
-        if scale == "standard+unit":
-            moments = standardize(seen)
+        if any(standardised):
+            found = zip(standardize(seen), standardised, strict=True)
+            moments = [one if wanted else None for one, wanted in found]
     if isinstance(workers, Cluster):
         fixed = {"scale": scale, "moments": moments, "dtype": dtype}
         return workers.map(scaled_list, raw, **fixed), spans, moments

@@ -1,5 +1,7 @@
 """From a self-representation Z to a symmetric, non-negative affinity."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import scipy.sparse as sp
 from array_api_compat import array_namespace
@@ -44,3 +46,12 @@ def affinity_matrix(Z: Array, kind: str = "dense", n_kept: int = 10) -> Array:
     cols = np.broadcast_to(np.arange(n), rows.shape)
     kept = sp.csr_array((A[rows, cols].ravel(), (rows.ravel(), cols.ravel())), shape=(n, n))
     return sp.csr_array(kept + kept.T)
+
+
+def mean_affinity(affinities: Sequence[Array]) -> Array:
+    """Sum of dense or sparse affinities, each divided by the sum of its entries."""
+    return sum(A / (_total(A) or 1.0) for A in affinities)
+
+
+def _total(A: Array) -> float:
+    return float(A.sum() if sp.issparse(A) else array_namespace(A).sum(A))

@@ -31,6 +31,24 @@ def one_of(*options: Any) -> Check:
     return check
 
 
+def per_view(*options: Any) -> Check:
+    """Check that a value is one of a few options, or a list of them with one for every view.
+
+    Examples
+    --------
+    >>> per_view("unit", None)(["unit", "length"])
+    "'unit' or None, or a list with one of these for every view"
+    """
+    one = one_of(*options)
+
+    def check(value: Any) -> str | None:
+        several = value if isinstance(value, list | tuple) and value else [value]
+        right = all(one(x) is None for x in several)
+        return None if right else f"{one(...)}, or a list with one of these for every view"
+
+    return check
+
+
 def real(
     low: float, high: float = np.inf, *, open_low: bool = False, none: str | None = None
 ) -> Check:

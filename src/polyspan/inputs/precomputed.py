@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from array_api_compat import array_namespace, device
 
+from polyspan.inputs.scaling import STANDARDISED, Scale
 from polyspan.solvers.arrays import Array, astype, to_numpy
 from polyspan.solvers.eigen import eigh
 
@@ -75,14 +76,15 @@ def kernel_features(K: Array, name: str, owner: str) -> tuple[Array, np.ndarray]
     return astype(U * root, K.dtype), to_numpy(U / root)
 
 
-def check_kernel_scales(owner: str, scale: str | None, graph_scale: str | None) -> None:
+def check_kernel_scales(owner: str, scale: Scale, graph_scale: Scale) -> None:
     """Refuse to standardise features when only a kernel is given."""
     for name, value in (("scale", scale), ("graph_scale", graph_scale)):
-        if value == "standard+unit":
-            raise ValueError(
-                f'{owner}: {name}="standard+unit" standardises features, but precomputed="kernel" '
-                f'has none: use {name}="unit" or None.'
-            )
+        for one in value if isinstance(value, list | tuple) else [value]:
+            if one in STANDARDISED:
+                raise ValueError(
+                    f'{owner}: {name}="{one}" standardises features, but precomputed="kernel" '
+                    f'has none: use {name}="unit" or None.'
+                )
 
 
 def check_graphs(

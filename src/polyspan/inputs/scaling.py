@@ -1,4 +1,4 @@
-"""Scaling of views: samples to unit length, features to mean 0 and variance 1."""
+"""Scaling of views: samples to unit length, features to mean 0 and variance 1, or both."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,28 +13,31 @@ from polyspan.inputs.rows import missing_rows, present_rows
 from polyspan.inputs.views import Views
 from polyspan.solvers.arrays import to_numpy
 
-SCALES = ("unit", "standard+unit", None)
-
-
+Scaling = str | None
+Scale = Scaling | Sequence[Scaling]  # for all views, or one for each
 Moments = tuple[Any, Any, Any]
+
+SCALES: tuple[Scaling, ...] = ("unit", "standard+unit", "standard", None)
+STANDARDISED = ("standard+unit", "standard")
 
 
 def scale_views(
     views: Views,
-    scale: str | None,
-    moments: Sequence[Moments] | None = None,
+    scale: Scale,
+    moments: Sequence[Moments | None] | None = None,
     device: str | None = None,
 ) -> list[Any]:
-    """Scale every view: samples to unit length, optionally after standardising features.
+    """Scale every view, all in the same way or each in its own.
 
     Parameters
     ----------
     views : Views
         Checked views.
-    scale : {"unit", "standard+unit", None}
+    scale : {"unit", "standard+unit", "standard", None} or one per view
         ``"unit"`` divides each sample by its Euclidean length (zero samples stay zero);
-        ``"standard+unit"`` first gives each feature mean 0 and variance 1, which makes a sparse
-        view dense; None leaves the values as they are. Rows of NaN stay NaN.
+        ``"standard"`` gives each feature mean 0 and variance 1, which makes a sparse view dense;
+        ``"standard+unit"`` does this and then the other; None leaves the values as they are. Rows
+        of NaN stay NaN.
     moments : list, optional
         Result of `feature_moments` for the samples to standardise by; default: these samples.
     device : str, optional
@@ -47,20 +50,48 @@ def scale_views(
     array([[0.6, 0.8],
            [0. , 1. ]])
     """
-    scaled = []
-    for k, (view, name) in enumerate(zip(*views, strict=True)):
-        if scale is None:
-            _check_size(view, name)
-            scaled.append(view)
-            continue
-        if scale == "standard+unit":
-            view = _dense(view, name)
-            view = standard(view, moments_of(view) if moments is None else moments[k])
-        scaled.append(unit(view))
+    known = [None] * len(views.arrays) if moments is None else moments
+    scales = scaling_per_view(scale, len(views.arrays))
+    scaled = [scale_view(*one) for one in zip(*views, scales, known, strict=True)]
     return scaled if device is None else move_arrays(scaled, device)
 
 
-def numpy_views(views: Views, scale: str | None) -> list[Any]:
+def scale_view(view: Any, name: str, scale: Scaling, moments: Moments | None = None) -> Any:
+    """Scale one view, by these moments of its features or by its own."""
+    if scale is None:
+        _check_size(view, name)
+        return view
+    if scale in STANDARDISED:
+        view = _dense(view, name, scale)
+        view = standard(view, moments_of(view) if moments is None else moments)
+    return view if scale == "standard" else unit(view)
+
+
+def scaling_per_view(
+    scale: Scale, n_views: int, owner: str = "", name: str = "scale"
+) -> list[Scaling]:
+    """One scaling for each view, or an error if the number of scalings is another.
+
+    Examples
+    --------
+    >>> scaling_per_view("unit", 2)
+    ['unit', 'unit']
+    >>> scaling_per_view(("unit", None, "unit"), 2, "GRMSC")
+    Traceback (most recent call last):
+    ...
+    ValueError: GRMSC: scale has 3 scalings for 2 views: give one for each view, or one for all.
+    """
+    if not isinstance(scale, list | tuple):
+        return [scale] * n_views  # type: ignore[list-item]
+    if len(scale) != n_views:
+        raise ValueError(
+            f"{owner}{': ' if owner else ''}{name} has {len(scale)} scaling{'s'[: len(scale) != 1]}"
+            f" for {n_views} view{'s'[: n_views != 1]}: give one for each view, or one for all."
+        )
+    return list(scale)
+
+
+def numpy_views(views: Views, scale: Scale) -> list[Any]:
     """Scale the views like `scale_views`, for methods that work in NumPy only.
 
     Dense views become row-major NumPy arrays, sparse ones csr_arrays with the 32-bit indices that
@@ -89,8 +120,10 @@ def short_indices(view: Any) -> Any:
     return sp.csr_array((view.data, *short), shape=view.shape)
 
 
-def feature_moments(views: Views) -> list[Moments]:
+def feature_moments(views: Views, scale: Scale = "standard+unit") -> list[Moments | None]:
     """Size, mean and spread of the features of every view, for standardising new samples.
+
+    None for a view whose scaling does not standardise.
 
     Examples
     --------
@@ -101,28 +134,31 @@ def feature_moments(views: Views) -> list[Moments]:
     array([[ 0.4472136 ,  0.89442719],
            [-1.        ,  0.        ]])
     """
-    return [moments_of(_dense(view, name)) for view, name in zip(*views, strict=True)]
+    return [
+        moments_of(_dense(view, name, one)) if one in STANDARDISED else None
+        for view, name, one in zip(*views, scaling_per_view(scale, len(views.arrays)), strict=True)
+    ]
 
 
-def _dense(view: Any, name: str) -> Any:
+def _dense(view: Any, name: str, scale: Scaling) -> Any:
     """Return a view as a dense array."""
     if sp.issparse(view):
-        check_dense(view, name)
+        check_dense(view, name, scale)
         return view.toarray()
     return view
 
 
-def check_dense(view: Any, name: str) -> None:
+def check_dense(view: Any, name: str, scale: Scaling = "standard+unit") -> None:
     """Refuse to make a sparse view dense if it and the copies made by scaling do not fit."""
     need, free = 4 * view.shape[0] * view.shape[1] * view.dtype.itemsize, available_memory()
     if free is not None and need > free:
         raise MemoryError(
-            f'scale="standard+unit" makes the sparse view {name} dense, which needs about '
+            f'scale="{scale}" makes the sparse view {name} dense, which needs about '
             f'{need / 2**30:.0f} GiB, but {free / 2**30:.0f} GiB are free: use scale="unit".'
         )
 
 
-def check_products(views: Views) -> None:
+def check_products(views: Views, scale: Scale = None) -> None:
     """Refuse unscaled values so large that the I in X^T X + I is lost to rounding.
 
     Examples
@@ -133,7 +169,10 @@ def check_products(views: Views) -> None:
     ...
     ValueError: view 0 has values of size 1.0e+20, too large to solve for a representation in ...
     """
-    for view, name in zip(*views, strict=True):
+    scales = scaling_per_view(scale, len(views.arrays))
+    for view, name, one in zip(*views, scales, strict=True):
+        if one is not None:
+            continue
         largest, limits = _largest(view)
         if largest > float(limits.eps) ** -0.75:
             raise ValueError(

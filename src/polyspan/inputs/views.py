@@ -37,6 +37,11 @@ class Views(NamedTuple):
         """Numbers stored per sample in each view: features, or non-zeros of a sparse view."""
         return [x.nnz / x.shape[0] if sp.issparse(x) else x.shape[1] for x in self.arrays]
 
+    @property
+    def singly(self) -> list["Views"]:
+        """Every view by itself, under its name."""
+        return [Views([view], [name]) for view, name in zip(*self, strict=True)]
+
 
 def check_views(
     X: Any,

@@ -37,7 +37,7 @@ class AMGL(Iterative, EmbeddingClusterer):
         Number of clusters.
     n_neighbors : int or None, default=None
         Neighbours in the graphs of the views; None is min(5, n - 1).
-    scale : {"unit", "standard+unit", None}, default="unit"
+    scale : {"unit", "standard+unit", "standard", None} or one per view, default="unit"
         Scales samples to unit length; ``"standard+unit"`` standardises the features first.
     max_iter : int, default=100
         Maximum number of iterations.

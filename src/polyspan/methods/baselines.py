@@ -37,7 +37,7 @@ class ConcatKMeans(ScaledClusterer):
     ----------
     n_clusters : int, default=8
         Number of clusters.
-    scale : {"unit", "standard+unit", None}, default="unit"
+    scale : {"unit", "standard+unit", "standard", None} or one per view, default="unit"
         Scaling of every view before they are put side by side.
     n_init : int, default=20
         Restarts; with more than 20,000 samples they see 20,000, and the best starts a run on all.

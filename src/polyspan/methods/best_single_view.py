@@ -3,14 +3,14 @@
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from array_api_compat import array_namespace
 from sklearn.base import clone
 from sklearn.metrics import normalized_mutual_info_score
 
 from polyspan.base import About, MultiViewClusterer
+from polyspan.clustering.affinity import mean_affinity
 from polyspan.clustering.spectral import spectral_clustering
 from polyspan.inputs.params import clusterer, flag, integer, param
+from polyspan.inputs.scaling import scaling_per_view
 from polyspan.inputs.views import Views
 from polyspan.methods.lrr import LRR
 from polyspan.solvers.arrays import Array
@@ -78,9 +78,11 @@ class BestSingleView(MultiViewClusterer):
     )
     oracle: bool = param(flag, default=False)
 
-    def _inner(self) -> Any:
-        """A fresh copy of the method, with the parameters set here."""
-        inner = LRR() if self.estimator is None else clone(self.estimator)
+    def _inner(self, view: int = 0) -> Any:
+        """A fresh copy of the method for one view, with what was asked for here."""
+        inner: Any = LRR() if self.estimator is None else clone(self.estimator)
+        if self._ours() and isinstance(getattr(inner, "scale", None), list | tuple):
+            inner.scale = inner.scale[view]
         own = {"n_clusters": self.n_clusters, "random_state": self.random_state}
         return inner.set_params(**{name: value for name, value in own.items() if value is not None})
 
@@ -98,7 +100,8 @@ class BestSingleView(MultiViewClusterer):
         if self.oracle and len(y) != views.n_samples:
             raise ValueError(f"y has {len(y)} labels for {views.n_samples} samples.")
         models = [
-            self._inner().fit(one if self._ours() else one.arrays[0]) for one in _singly(views)
+            self._inner(k).fit(one if self._ours() else one.arrays[0])
+            for k, one in enumerate(views.singly)
         ]
         if self.oracle:
             scores = [float(normalized_mutual_info_score(y, model.labels_)) for model in models]
@@ -122,8 +125,7 @@ class BestSingleView(MultiViewClusterer):
             return [1.0]
         others = list(found)
         if all(hasattr(model, "affinity_matrix_") for model in models):
-            affinities = [model.affinity_matrix_ for model in models]
-            mean = sum(A / (_total(A) or 1.0) for A in affinities)
+            mean = mean_affinity([model.affinity_matrix_ for model in models])
             inner = self._inner()
             state = getattr(inner, "random_state", None)
             others.append(spectral_clustering(mean, inner.n_clusters, random_state=state))
@@ -132,19 +134,13 @@ class BestSingleView(MultiViewClusterer):
             for a in found
         ]
 
+    def _check_scales(self, n_views: int) -> None:
+        scale = getattr(self.estimator, "scale", None) if self._ours() else None
+        scaling_per_view(scale, n_views, "BestSingleView")
+
     def footprint(self, views: Views) -> tuple[float, float]:
         """Count n x n matrices: those of one fit, plus Z and the affinity of the others."""
         if not self._ours():
             return 0.0, 0.0
-        most = max(self._inner().footprint(one)[0] for one in _singly(views))
+        most = max(self._inner().footprint(one)[0] for one in views.singly)
         return most + 2.0 * (len(views.arrays) - 1) if most else 0.0, 0.0
-
-
-def _singly(views: Views) -> list[Views]:
-    """Every view by itself, under its name."""
-    return [Views([view], [name]) for view, name in zip(*views, strict=True)]
-
-
-def _total(A: Any) -> float:
-    """Sum of all entries of a dense or sparse matrix."""
-    return float(A.sum() if sp.issparse(A) else array_namespace(A).sum(A))

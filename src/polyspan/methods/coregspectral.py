@@ -45,7 +45,7 @@ class CoRegSpectral(Iterative, EmbeddingClusterer):
         Make the embeddings of the views agree with each other, or with a common one.
     lam_agreement : float, default=0.01
         Weight of the agreement, lam in the paper, which uses 0.01 to 0.05.
-    scale : {"unit", "standard+unit", None}, default="unit"
+    scale : {"unit", "standard+unit", "standard", None} or one per view, default="unit"
         As in `GRMSC`.
     max_iter : int, default=200
         Maximum number of iterations; the paper uses 5 to 10.

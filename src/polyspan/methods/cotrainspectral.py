@@ -45,7 +45,7 @@ class CoTrainSpectral(EmbeddingClusterer):
         1.5 ``n_clusters``, rounded up.
     n_rounds : int, default=5
         Rounds of co-training.
-    scale : {"unit", "standard+unit", None}, default="unit"
+    scale : {"unit", "standard+unit", "standard", None} or one per view, default="unit"
         As in `GRMSC`.
     n_init, views, random_state
         As in `GRMSC`.

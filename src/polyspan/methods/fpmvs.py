@@ -38,7 +38,7 @@ from sklearn.utils import check_random_state
 
 from polyspan.base import About, EmbeddingClusterer, Iterative
 from polyspan.clustering.spectral import left_singular, unit_rows
-from polyspan.inputs.scaling import numpy_views
+from polyspan.inputs.scaling import Scale, numpy_views
 from polyspan.inputs.views import Views
 from polyspan.solvers import prox
 from polyspan.solvers.arrays import Array
@@ -52,7 +52,7 @@ class FPMVS(Iterative, EmbeddingClusterer):
     ----------
     n_clusters : int, default=8
         Number of clusters, and of anchors.
-    scale : {"unit", "standard+unit", None}, default="standard+unit"
+    scale : {"unit", "standard+unit", "standard", None} or one per view, default="standard+unit"
         As in `GRMSC`. Without standardised features, a view whose samples all point in one
         direction gets all the weight.
     max_iter : int, default=200
@@ -102,7 +102,7 @@ class FPMVS(Iterative, EmbeddingClusterer):
         needs="no weights; standardised features; clusters on one side of the origin",
         cost="O(n d c) per iteration, about 50 iterations; no n x n matrix",
     )
-    scale: str | None = "standard+unit"
+    scale: Scale = "standard+unit"
     max_iter: int = 200
     tol: float = 1e-5
 

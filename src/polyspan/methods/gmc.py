@@ -32,8 +32,8 @@ import scipy.sparse as sp
 
 from polyspan.base import About, GraphClusterer, Iterative
 from polyspan.graphs import proximity
-from polyspan.inputs.params import neighbors, one_of, param, positive
-from polyspan.inputs.scaling import SCALES, scale_views
+from polyspan.inputs.params import neighbors, param, per_view, positive
+from polyspan.inputs.scaling import SCALES, Scale, scale_view
 from polyspan.inputs.views import Views
 from polyspan.solvers import prox
 from polyspan.solvers.arrays import Array, to_numpy
@@ -56,7 +56,7 @@ class GMC(Iterative, GraphClusterer):
         Neighbours k in the graphs of the views; None is min(15, n - 1).
     lam_components : float, default=1.0
         First weight of the rank term (lam in the paper); the rank rule doubles and halves it.
-    scale : {"zscore", "unit", "standard+unit", None}, default="zscore"
+    scale : {"zscore", "unit", "standard+unit", "standard", None} or one per view, default="zscore"
         ``"zscore"``, as in the paper, gives every sample mean 0 and variance 1 over its features;
         this makes a sparse view dense. Views with one or two features are not scaled, because
         z-scores would leave only two distinct points.
@@ -101,15 +101,14 @@ class GMC(Iterative, GraphClusterer):
 
     n_neighbors: int | None = param(neighbors(15), default=None)
     lam_components: float = param(positive, default=1.0)
-    scale: str | None = param(one_of("zscore", *SCALES), default="zscore")
+    scale: Scale = param(per_view("zscore", *SCALES), default="zscore")
     max_iter: int = 20
     tol: float = 1e-10
 
     def scaled(self, views: Views) -> list[Array]:
-        """Scale samples; only this method has ``"zscore"``."""
-        if self.scale != "zscore":
-            return super().scaled(views)
-        return [_zscore(view, name) for view, name in zip(*views, strict=True)]
+        """Scale samples; ``"zscore"`` is this method's own."""
+        each = zip(*views, self._scalings(views), strict=True)
+        return [_zscore(*one[:2]) if one[2] == "zscore" else scale_view(*one) for one in each]
 
     def solve(self, views: Views, Xs: list[Array]) -> Solution:
         """Return the learned graph, with the weights of the views."""
@@ -126,7 +125,7 @@ class GMC(Iterative, GraphClusterer):
 def _zscore(view: Any, name: str) -> Any:
     """Give samples mean 0 and variance 1 over their features; constant samples become 0."""
     if view.shape[1] < 3:
-        return scale_views(Views([view], [name]), None)[0]
+        return scale_view(view, name, None)
     X = view.toarray() if sp.issparse(view) else to_numpy(view)
     X = X.astype(np.float64)
     size = np.max(np.abs(X), axis=1, keepdims=True)

@@ -40,13 +40,14 @@ from polyspan.inputs.params import (
     neighbors,
     one_of,
     param,
+    per_view,
     positive,
     real,
     weights_per_view,
 )
 from polyspan.inputs.precomputed import check_graphs, check_kernel_scales, kernel_features
 from polyspan.inputs.rows import filled, missing_rows
-from polyspan.inputs.scaling import SCALES, scale_views
+from polyspan.inputs.scaling import SCALES, Scale, scale_views
 from polyspan.inputs.views import Views, weighted_views
 from polyspan.solvers import prox
 from polyspan.solvers.arrays import Array, astype, longest_column, sum_squares
@@ -84,9 +85,9 @@ class GRMSC(Penalised, OnDevice, RepresentationClusterer):
     second_width : {"own", "first"}, default="own"
         Width of the second-order Gaussian: the median distance between columns of the
         first-order graph, or the width used for the first order (sigma in the paper is both).
-    scale : {"unit", "standard+unit", None}, default="unit"
+    scale : {"unit", "standard+unit", "standard", None} or one per view, default="unit"
         Scales samples to unit length; ``"standard+unit"`` standardises the features first.
-    graph_scale : {"same", "unit", "standard+unit", None}, default="same"
+    graph_scale : {"same", "unit", "standard+unit", "standard", None} or list, default="same"
         Scaling of the features from which the graphs are built; ``"same"`` uses ``scale``.
     view_weights : list of float or None, default=None
         Weight w_k of every view: its errors count ``lam1 w_k`` and its part of the complementary
@@ -163,7 +164,7 @@ class GRMSC(Penalised, OnDevice, RepresentationClusterer):
     orientation: str = param(one_of("samples", "published"), default="samples")
     regularizer: str = param(one_of("both", "first_order", "none"), default="both")
     second_width: str = param(one_of("own", "first"), default="own")
-    graph_scale: str | None = param(one_of("same", *SCALES), default="same")
+    graph_scale: Scale = param(per_view("same", *SCALES), default="same")
     view_weights: Sequence[float] | None = param(weights_per_view, default=None)
     precomputed: str | None = param(one_of(None, "kernel"), default=None)
     graphs: Any = param(matrices, default=None)
@@ -180,7 +181,8 @@ class GRMSC(Penalised, OnDevice, RepresentationClusterer):
             graph = GraphParams(k, self.alpha, self.second_width, self.regularizer, tuple(weights))
             what = FactorParams(len(Xs), self.orientation, graph)
             if self.graph_scale != "same":
-                arrays = [*Xs, *scale_views(views, self.graph_scale, device=self.device)]
+                scales = self._scalings(views, "graph_scale")
+                arrays = [*Xs, *scale_views(views, scales, device=self.device)]
         if self.graphs is None:
             size = int(self.footprint(views)[0] / 2) * n * n * views.itemsize
             factors = shared(factor_problem, what, arrays, size)

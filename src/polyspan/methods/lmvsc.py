@@ -56,7 +56,7 @@ class LMVSC(EmbeddingClusterer):
     normalize : bool, default=True
         Divide the links of every anchor by the square root of their sum, so that large and small
         anchors count the same. The authors' program does not do this.
-    scale : {"unit", "standard+unit", None}, default="unit"
+    scale : {"unit", "standard+unit", "standard", None} or one per view, default="unit"
         As in `GRMSC`. The authors' program does not scale.
     max_iter : int, default=5000
         Maximum number of iterations of the solver.

@@ -62,7 +62,7 @@ class MCGC(Iterative, GraphClusterer):
         First weight of the rank term (gamma in the paper); the rank rule doubles and halves it.
     as_released : bool, default=False
         Build the graphs of the views and start S as in the authors' program, see the module.
-    scale : {"unit", "standard+unit", None}, default="unit"
+    scale : {"unit", "standard+unit", "standard", None} or one per view, default="unit"
         Scales samples to unit length; ``"standard+unit"`` standardises the features first.
     max_iter : int, default=5
         Maximum number of iterations. They end when the components stay the same.

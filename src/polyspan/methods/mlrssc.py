@@ -67,7 +67,7 @@ class MLRSSC(Penalised, RepresentationClusterer):
         Weight of the agreement between views, lam3 in the authors' program.
     lam : float, default=100.0
         Weight of the data; the paper uses 1, with ``scale=None``.
-    scale : {"unit", "standard+unit", None}, default="unit"
+    scale : {"unit", "standard+unit", "standard", None} or one per view, default="unit"
         As in `GRMSC`. The paper uses None: views with larger numbers then count more.
     mu0, rho, mu_max : float, default=100.0, 1.5 and 1e6
         Start, growth and limit of the penalty mu. The start matters (the paper uses 100 to 1e4):

@@ -44,7 +44,7 @@ class RMSC(Penalised, GraphClusterer):
         Number of clusters.
     lam : float, default=0.1
         Weight of the errors; smaller lets the views differ more from the shared walk.
-    scale : {"unit", "standard+unit", None}, default="unit"
+    scale : {"unit", "standard+unit", "standard", None} or one per view, default="unit"
         As in `GRMSC`. Published comparisons ran RMSC without scaling (None), which is far worse on
         texts of different lengths.
     rho, mu0, mu_max : float, default=1.9, 1e-3 and 1e10

@@ -8,7 +8,7 @@ from array_api_compat import is_array_api_obj
 from sklearn.utils.validation import check_is_fitted
 
 from polyspan.base import MultiViewClusterer
-from polyspan.inputs.scaling import SCALES
+from polyspan.inputs.scaling import SCALES, Scaling, scaling_per_view
 from polyspan.selection import ConsensusClusterer
 from polyspan.selection.count import Evidence
 from polyspan.solvers.arrays import to_numpy
@@ -33,7 +33,7 @@ class Content(NamedTuple):
     evidence: Evidence | None  # for the number of clusters; None or empty if it was given
     n_agreeing: int  # members in the consensus; 0 if the clusters are those of one method
     notes: list[str]
-    scale: str | None
+    scales: list[Scaling]  # of each view
     command: str = ""
     repeat: str = ""
     title: str = ""
@@ -99,7 +99,7 @@ def check_content(
         evidence = estimator.evidence_
     if isinstance(notes, str):
         notes = (notes,)
-    scale = shown.get_params(deep=False).get("scale", "unit")
+    scale = scaling_per_view(shown.get_params(deep=False).get("scale", "unit"), len(arrays))
     clusters, codes = np.unique(marks, return_inverse=True)
     if len(clusters) > MOST_CLUSTERS:
         raise ValueError(
@@ -120,7 +120,7 @@ def check_content(
         evidence=evidence,
         n_agreeing=_agreeing(estimator, marks),
         notes=[str(note) for note in notes],
-        scale=scale if scale in SCALES else "unit",
+        scales=[one if one in SCALES else "unit" for one in scale],
     )
 
 

@@ -11,7 +11,7 @@ from sklearn.metrics import normalized_mutual_info_score
 from sklearn.utils.extmath import randomized_svd
 
 from polyspan.clustering.spectral import EXACT_BELOW, spectral_embedding, unit_rows
-from polyspan.inputs.scaling import scale_views
+from polyspan.inputs.scaling import Scale, Scaling, scale_views
 from polyspan.inputs.views import Views
 from polyspan.methods.baselines import ConcatSpectral, side_by_side
 from polyspan.solvers.arrays import to_numpy
@@ -167,8 +167,8 @@ class Map(NamedTuple):
     spectral: bool  # from the affinity; otherwise from the views
 
 
-def draw_map(W: Any, views: list[Any], n_clusters: int, scale: str | None) -> Map:
-    """Principal axes of the spectral embedding, or of the scaled views without an affinity."""
+def draw_map(W: Any, views: list[Any], n_clusters: int, scale: Scale) -> Map:
+    """Principal axes of the spectral embedding; of the scaled views when there is no affinity."""
     n = views[0].shape[0]
     if W is not None:
         Y: Any = _embedding(W, min(n, max(3, min(n_clusters, MOST_VECTORS))))
@@ -231,7 +231,7 @@ def _filled(X: Any) -> Any:
     return np.where(finite, X, mean)
 
 
-def center_margin(views: list[Any], codes: np.ndarray, scale: str | None) -> np.ndarray:
+def center_margin(views: list[Any], codes: np.ndarray, scale: Scale) -> np.ndarray:
     """How much nearer a sample is to its own cluster's centre than to the next: 1 - own / next."""
     names = [str(k) for k in range(len(views))]
     X = side_by_side(scale_views(Views([_filled(X) for X in views], names), scale))
@@ -260,7 +260,7 @@ class Agreement(NamedTuple):
     why: str  # why there is no nmi
 
 
-def compare_view(X: Any, codes: np.ndarray, scale: str | None) -> Agreement:
+def compare_view(X: Any, codes: np.ndarray, scale: Scaling) -> Agreement:
     """Cluster one view alone by the k-NN baseline and compare with the result.
 
     Samples that lack the view are left out; with more than 2,000, a random part is used.

@@ -35,8 +35,9 @@ def build_page(content: Content, date: str) -> str:
     n, k = len(c.ids), len(c.clusters)
     affinity = None if c.affinity is None else measure_affinity(c.affinity, c.codes, k)
     certainty, meaning = _certainty(c, affinity)
-    plane = draw_map(c.affinity, c.views, k, c.scale)
-    compared = [compare_view(X, c.codes, c.scale) for X in c.views]
+    plane = draw_map(c.affinity, c.views, k, c.scales)
+    each = zip(c.views, c.scales, strict=True)
+    compared = [compare_view(X, c.codes, scale) for X, scale in each]
     colors = cluster_colors(k)
     method = type(c.shown).__name__
     by = f"Consensus of {plural(c.n_agreeing, 'member')}" if c.n_agreeing else method
@@ -106,7 +107,7 @@ def _certainty(c: Content, affinity: Affinity | None) -> tuple[np.ndarray, str]:
             "its cluster. It is naturally lower with many clusters and a dense affinity, so "
             "compare samples with each other, not with 1."
         )
-    return center_margin(c.views, c.codes, c.scale), (
+    return center_margin(c.views, c.codes, c.scales), (
         "The method has no affinity. Certainty is how much nearer a sample is to the centre of its "
         "own cluster than to the next one: 0 is halfway between the two, 1 is at the centre."
     )

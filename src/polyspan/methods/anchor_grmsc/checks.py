@@ -7,7 +7,13 @@ import scipy.sparse as sp
 
 from polyspan.chunked.workers import active_client
 from polyspan.inputs.memory import available_memory
-from polyspan.inputs.scaling import check_dense, check_products
+from polyspan.inputs.scaling import (
+    STANDARDISED,
+    Scale,
+    check_dense,
+    check_products,
+    scaling_per_view,
+)
 from polyspan.inputs.views import Views
 from polyspan.solvers.arrays import to_numpy
 
@@ -43,12 +49,11 @@ def check_room(views: Views, m: int, k: int, size: int) -> None:
         )
 
 
-def in_numpy(views: Views, scale: str | None) -> Views:
+def in_numpy(views: Views, scale: Scale) -> Views:
     """Return checked views in memory as NumPy or sparse arrays."""
-    if scale is None:
-        check_products(views)
-    if scale == "standard+unit":
-        for view, name in zip(*views, strict=True):
-            if sp.issparse(view):
-                check_dense(view, name)
+    check_products(views, scale)
+    scales = scaling_per_view(scale, len(views.arrays))
+    for view, name, one in zip(*views, scales, strict=True):
+        if one in STANDARDISED and sp.issparse(view):
+            check_dense(view, name, one)
     return Views([x if sp.issparse(x) else to_numpy(x) for x in views.arrays], views.names)

@@ -88,7 +88,7 @@ class AnchorGRMSC(Penalised):
     second_width : {"own", "first"}, default="own"
         Width of the second-order Gaussian, as in `GRMSC`. Medians of distances are taken over at
         most 2,000 samples.
-    scale : {"unit", "standard+unit", None}, default="unit"
+    scale : {"unit", "standard+unit", "standard", None} or one per view, default="unit"
         Scales samples to unit length; ``"standard+unit"`` standardises the features first.
     rho, mu_max : float, default=1.9 and 1e6
         Growth and limit of the penalty mu.
@@ -238,7 +238,8 @@ class AnchorGRMSC(Penalised):
         if not known or is_large(views.arrays):
             return self.represent(workers, views)
         m = self._count_anchors(views.n_samples)
-        params = self.get_params(deep=False) | {"n_anchors": m}
+        own = {"n_anchors": m, "scale": tuple(self._scalings(views))}
+        params = self.get_params(deep=False) | own
         for name in ("n_clusters", "affinity", "n_kept", "n_init", "views"):
             del params[name]
         size = views.n_samples * m * self._numbers(views).itemsize
@@ -346,6 +347,7 @@ class AnchorGRMSC(Penalised):
         if views.n_samples < 2:
             raise ValueError(f"view {views.names[0]} has 1 sample; clustering needs at least 2.")
         self._check_counts(views.n_samples)
+        self._check_scales(len(views.arrays))
         self.view_names_ = views.names
         self._view_widths = [int(view.shape[1]) for view in views.arrays]
         self.n_features_in_ = sum(self._view_widths)
