@@ -16,7 +16,8 @@ def add(subparsers: Any) -> None:
         help="list, download and check the data sets",
         description="List, download and check the data sets that load_dataset(NAME) knows.\n\n"
         "A file is looked for in two places:\n"
-        "  $POLYSPAN_DATA    a folder of your own; polyspan never writes to it\n"
+        "  $POLYSPAN_DATA    your own folder, or several, separated like those in $PATH;\n"
+        "                    polyspan never writes to it\n"
         "  the cache         where downloads go: $POLYSPAN_CACHE, or your system's cache folder\n"
         "Downloads come from the repositories that publish the files, at a fixed commit, and are\n"
         "checked byte for byte. $POLYSPAN_MIRROR names another server with the same paths.",
@@ -41,7 +42,7 @@ def add(subparsers: Any) -> None:
         epilog="examples:\n  polyspan data fetch ngs bbcsport\n  polyspan data fetch --all",
     )
     fetch.add_argument("names", nargs="*", metavar="NAME", help="see `polyspan data list`")
-    fetch.add_argument("--all", action="store_true", help="all data sets (about 20 MB)")
+    fetch.add_argument("--all", action="store_true", help="all data sets (about 35 MB)")
     fetch.add_argument(
         "--force", action="store_true", help="download again even if there is a good copy"
     )
@@ -65,7 +66,7 @@ def run_list(args: argparse.Namespace) -> int:
     from rich.console import Console
     from rich.table import Table
 
-    from polyspan.datasets.registry import read_registry
+    from polyspan.datasets.registry import read_registry, where
 
     entries = read_registry().values()
     licences = list(dict.fromkeys(entry.licence for entry in entries))
@@ -79,28 +80,19 @@ def run_list(args: argparse.Namespace) -> int:
     table.add_column("where", no_wrap=True)
     table.add_column("licence", justify="right")
     for entry in entries:
-        where = _where(entry)
+        place = where(entry)
         views = ", ".join(f"{name} {n}" if wide else str(n) for name, n in entry.views.items())
         # The notes are sentences: printed below the table, they leave room for the views.
         note = f"({licences.index(entry.licence) + 1})"
-        style = "dim" if where == "not here" else "green"
-        row = (entry.name, str(entry.samples), views, str(entry.classes))
-        table.add_row(*row, f"[{style}]{where}[/]", note)
+        style = "dim" if place in ("in part", "not here") else "green"
+        row = (entry.name, str(entry.samples), views, str(entry.classes or "none"))
+        table.add_row(*row, f"[{style}]{place}[/]", note)
     console.print(table)
     for number, licence in enumerate(licences, start=1):
         console.print(f"({number}) {licence}", highlight=False)
-    if any(_where(entry) == "not here" for entry in entries):
+    if any(where(entry) in ("in part", "not here") for entry in entries):
         console.print("\nUse `polyspan data fetch NAME` to download a data set.", highlight=False)
     return 0
-
-
-def _where(entry: "Entry") -> str:
-    from polyspan.datasets.registry import locate
-
-    if entry.built_in:
-        return "built in"
-    found = locate(entry)
-    return found[0] if found else "not here"
 
 
 def run_fetch(args: argparse.Namespace) -> int:
@@ -115,33 +107,33 @@ def run_fetch(args: argparse.Namespace) -> int:
     code = 0
     for entry in entries:
         try:
-            path = fetch_dataset(entry.name, force=args.force)
+            paths = fetch_dataset(entry.name, force=args.force)
         except OSError as error:
             code = fail(error, 1)
             continue
-        if path is not None:
+        for path in paths:
             print(f"{entry.name}  {path}")
-        elif not args.all:
+        if entry.built_in and not args.all:
             print(f"{entry.name}  is built in: there is nothing to download")
     return code
 
 
 def run_check(args: argparse.Namespace) -> int:
     """Compare the files that are here with the published ones."""
-    from polyspan.datasets.registry import find_entry, list_datasets
+    from polyspan.datasets.registry import find_entry, list_datasets, where
 
     entries = [find_entry(name) for name in args.names or list_datasets()]
     code = 0
     for entry in entries:
-        where = _where(entry)
-        if where == "not here" and not args.names:
+        place = where(entry)
+        if place == "not here" and not args.names:
             continue
         if problem := _check_problem(entry):
             code = 1
             print(f"{entry.name}  WRONG: {problem}")
         else:
             print(
-                f"{entry.name}  ok: {where}, {entry.samples} samples, {len(entry.views)} views, "
+                f"{entry.name}  ok: {place}, {entry.samples} samples, {len(entry.views)} views, "
                 f"{entry.classes} classes"
             )
     return code
@@ -151,10 +143,9 @@ def _check_problem(entry: "Entry") -> str | None:
     from polyspan.datasets.load import content_problem, load_dataset
     from polyspan.datasets.registry import file_problem, locate
 
-    if not entry.built_in and (found := locate(entry)):
-        path = found[1]
-        if problem := file_problem(path, entry):
-            return f"{path} is not the published file: {problem}"
+    for file in entry.files:
+        if (found := locate(file)) and (problem := file_problem(found[1], file)):
+            return f"{found[1]} is not the published file: {problem}"
     try:
         return content_problem(load_dataset(entry.name), entry)
     except (ValueError, OSError, ImportError) as error:
