@@ -30,8 +30,13 @@ def add(subparsers: Any) -> None:
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
 
     listing = actions.add_parser(
-        "list", help="show a table of the data sets: sizes, where they are, licences"
+        "list",
+        help="show a table of the data sets: sizes, where they are, licences",
+        description="Show a table of the data sets; with names, all that is known of those:\n"
+        "how their values are prepared, where they come from, and their licences.",
+        epilog="examples:\n  polyspan data list\n  polyspan data list gbm citeseq_pbmc",
     )
+    listing.add_argument("names", nargs="*", metavar="NAME", help="data sets to show in full")
     listing.set_defaults(run=run_list)
 
     fetch = actions.add_parser(
@@ -61,13 +66,16 @@ def add(subparsers: Any) -> None:
 
 
 def run_list(args: argparse.Namespace) -> int:
-    """Print a table of the data sets."""
+    """Print a table of the data sets, or all that is known of the named ones."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
 
-    from polyspan.datasets.registry import read_registry, where
+    from polyspan.datasets.registry import find_entry, read_registry, where
 
+    if args.names:
+        print("\n\n".join([_in_full(find_entry(name)) for name in args.names]))
+        return 0
     entries = read_registry().values()
     licences = list(dict.fromkeys(entry.licence for entry in entries))
     console = Console()
@@ -93,6 +101,31 @@ def run_list(args: argparse.Namespace) -> int:
     if any(where(entry) in ("in part", "not here") for entry in entries):
         console.print("\nUse `polyspan data fetch NAME` to download a data set.", highlight=False)
     return 0
+
+
+def _in_full(entry: "Entry") -> str:
+    from textwrap import fill
+
+    from polyspan.datasets.registry import where
+
+    views = ", ".join(f"{name} {n}" for name, n in entry.views.items())
+    facts = {
+        "samples": str(entry.samples),
+        "views": views,
+        "classes": str(entry.classes or "none"),
+        "values": entry.preparation or "as published",
+        "licence": entry.licence,
+        "where": where(entry),
+    }
+    for file in entry.files:
+        facts["source"] = f"https://github.com/{file.repository}, commit {file.commit}"
+        facts[file.name] = file.path
+    width = max(map(len, facts))
+    lines = [
+        fill(f"{name:<{width}}  {fact}", 96, subsequent_indent=" " * (width + 4))
+        for name, fact in facts.items()
+    ]
+    return "\n  ".join([f"{entry.name}: {entry.title}", *lines])
 
 
 def run_fetch(args: argparse.Namespace) -> int:
@@ -134,7 +167,7 @@ def run_check(args: argparse.Namespace) -> int:
         else:
             print(
                 f"{entry.name}  ok: {place}, {entry.samples} samples, {len(entry.views)} views, "
-                f"{entry.classes} classes"
+                f"{entry.classes or 'no'} classes"
             )
     return code
 
