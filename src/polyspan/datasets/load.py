@@ -30,8 +30,9 @@ LOADERS: dict[str, Callable[..., Content]] = {
 def load_dataset(name: str) -> Dataset:
     """Load a data set by name.
 
-    The file is looked for in ``$POLYSPAN_DATA``, then in the user's cache (``$POLYSPAN_CACHE``, or
-    the system's cache folder). ``polyspan data fetch NAME`` or `fetch_dataset` downloads it.
+    Its files are looked for in the folders of ``$POLYSPAN_DATA`` (one, or several separated like
+    those in ``$PATH``), then in the user's cache (``$POLYSPAN_CACHE``, or the system's cache
+    folder). ``polyspan data fetch NAME`` or `fetch_dataset` downloads them.
 
     Parameters
     ----------
@@ -42,14 +43,17 @@ def load_dataset(name: str) -> Dataset:
     Returns
     -------
     Dataset
-        Views as published, in the file's order, samples in rows, float64; sparse views stay sparse.
+        Samples in rows, float64; sparse views stay sparse. The values are as published, in the
+        file's order, or prepared as ``polyspan data list NAME`` says.
 
     Raises
     ------
     ValueError
-        There is no data set of that name, or the file does not hold the expected data.
+        There is no data set of that name, or a file does not hold the expected data.
     FileNotFoundError
-        The file has not been downloaded.
+        A file has not been downloaded.
+    ImportError
+        Files of R need the extra ``polyspan[r]``, yale_images needs ``polyspan[images]``.
 
     Examples
     --------
