@@ -21,7 +21,7 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.name in SLOW_EXAMPLES:
             item.add_marker("slow")
-        if "data_dir" in getattr(item, "fixturenames", ()):
+        if {"data_dir", "omics_dir"} & set(getattr(item, "fixturenames", ())):
             item.add_marker("data")
 
 
@@ -34,11 +34,21 @@ def one_thread():
 
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
-    """Folder with the published data sets; without it tests are skipped, or fail in CI."""
-    folder = os.environ.get("POLYSPAN_DATA")
-    if folder and (Path(folder) / "SOURCES.csv").is_file():
-        return Path(folder)
-    reason = "the published data sets are not here: set POLYSPAN_DATA to their folder"
+    """Folder with the published .mat files; without it tests are skipped, or fail in CI."""
+    return folder_with("ngs.mat")
+
+
+@pytest.fixture(scope="session")
+def omics_dir() -> Path:
+    """Folder with the published multi-omics files; without it tests are skipped, or fail in CI."""
+    return folder_with("breast_tcga.rda")
+
+
+def folder_with(name: str) -> Path:
+    for folder in os.environ.get("POLYSPAN_DATA", "").split(os.pathsep):
+        if folder and (Path(folder) / name).is_file():
+            return Path(folder)
+    reason = f"the published data sets are not here: no folder in POLYSPAN_DATA has {name}"
     if os.environ.get("POLYSPAN_REQUIRE_DATA"):
         pytest.fail(reason)
     pytest.skip(reason)

@@ -137,6 +137,7 @@ def test_data_are_what_the_entry_says():
         (HEAD + DATA + "noize = 1\n" + KMEANS, "no key 'noize', did you mean 'noise'"),
         (HEAD + DATA + "noise = -1\n" + KMEANS, "noise must be 0 or more"),
         (HEAD + '[[dataset]]\nname = "ngs"\nn_samples = 9\n' + KMEANS, "'ngs' takes no 'n_samp"),
+        (HEAD + '[[dataset]]\nname = "gbm"\n' + KMEANS, "'gbm' has no classes, so no"),
         (HEAD + DATA + method(estimator="grmcs"), "no estimator is called 'grmcs', .*'grmsc'"),
         (HEAD + DATA + method(selection="best"), "selection must be 'default' or 'tuned' or"),
         (HEAD + DATA + method(params="3"), "'params' of a .*method.* must be a table"),

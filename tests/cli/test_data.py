@@ -24,10 +24,10 @@ def empty(tmp_path, monkeypatch):
 def mirror(empty, tmp_path, monkeypatch, data_dir):
     """A server with the bytes of ngs and of movies617, and with nothing else."""
     for name in ("ngs", "movies617"):
-        entry = find_entry(name)
-        target = tmp_path / "www" / entry.repository / entry.commit / entry.path
+        [file] = find_entry(name).files
+        target = tmp_path / "www" / file.repository / file.commit / file.path
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes((data_dir / entry.file).read_bytes())
+        target.write_bytes((data_dir / file.name).read_bytes())
     handler = functools.partial(SimpleHTTPRequestHandler, directory=str(tmp_path / "www"))
     monkeypatch.setattr(SimpleHTTPRequestHandler, "log_message", lambda *args: None)
     monkeypatch.setattr(download, "PAUSE", 0.0)
@@ -80,6 +80,47 @@ def test_list_fits_80_columns(empty, capsys, monkeypatch):
     assert max(map(len, out.splitlines())) <= 80
     assert "216, 76, 64, 6, 240, 47" in rows(out)["handwritten"]
     assert "…" not in out
+
+
+def test_list_of_named_ones_says_all_that_is_known(empty, capsys):
+    assert main(["data", "list", "GBM", "ngs"]) == 0
+    first, second = capsys.readouterr().out.split("\n\n")
+    assert first.startswith("gbm: Glioblastomas (TCGA) by genes and microRNAs")
+    assert max(map(len, first.splitlines())) <= 100
+    words = " ".join(first.split())
+    for said in (
+        "views gene 1500, mirna 470 classes none values as published, patients matched by id; ",
+        "licence package is GPL (>= 2), which need not cover the data; research use",
+        "where not here source https://github.com/taoshengxu/CancerSubtypes, commit 36c3baed37",
+        "gbm_status.rda data/status.rda",
+    ):
+        assert said in words
+    assert "values   as published\n" in second
+    assert main(["data", "list", "bbsport"]) == 2
+
+
+def test_check_of_a_set_that_is_here_in_part(empty, capsys):
+    empty.mkdir()
+    (empty / "snare_GxC1.npz").touch()
+    main(["data", "list"])
+    assert "in part" in rows(capsys.readouterr().out)["snare_cortex"]
+    assert main(["data", "check"]) == 1
+    assert "snare_GxC1.npz is not the published file: it has 0 bytes" in capsys.readouterr().out
+
+
+def test_check_of_several_files(empty, capsys, omics_dir, monkeypatch):
+    monkeypatch.setenv("POLYSPAN_DATA", str(omics_dir))
+    assert main(["data", "check", "gbm"]) == 0
+    told = "gbm  ok: POLYSPAN_DATA, 100 samples, 2 views, no classes\n"
+    assert capsys.readouterr().out == told
+    empty.mkdir()
+    for name in ("gbm_GeneExp.rda", "gbm_miRNAExp.rda", "gbm_time.rda", "gbm_status.rda"):
+        (empty / name).write_bytes((omics_dir / name).read_bytes())
+    with (empty / name).open("ab") as stream:
+        stream.write(b"\0")
+    monkeypatch.delenv("POLYSPAN_DATA")
+    assert main(["data", "check"]) == 1
+    assert "gbm_status.rda is not the published file: it has 121 bytes" in capsys.readouterr().out
 
 
 def test_fetch_then_check(mirror, empty, capsys):
@@ -173,7 +214,9 @@ def test_interrupt_is_one_sentence(empty, capsys, monkeypatch):
     assert capsys.readouterr().err == expected
 
 
-@pytest.mark.parametrize("arguments", [["data"], ["data", "fetch"], ["data", "check"]])
+@pytest.mark.parametrize(
+    "arguments", [["data"], ["data", "list"], ["data", "fetch"], ["data", "check"]]
+)
 def test_help_has_examples(arguments, capsys):
     with pytest.raises(SystemExit, match="0"):
         main([*arguments, "--help"])

@@ -18,6 +18,7 @@ class Server(ThreadingHTTPServer):
         self.behaviours = ["good"]
         self.requests = []
         self.content = b""
+        self.others = {}  # contents by path
 
     @property
     def url(self):
@@ -29,7 +30,7 @@ class Handler(BaseHTTPRequestHandler):
         self.server.requests.append(self.path)
         behaviours = self.server.behaviours
         behaviour = behaviours.pop(0) if len(behaviours) > 1 else behaviours[0]
-        content = self.server.content
+        content = self.server.others.get(self.path, self.server.content)
         if isinstance(behaviour, int):
             self.send_error(behaviour)
             return
@@ -71,18 +72,18 @@ def contents(folder):
 
 
 def test_good_download_can_be_loaded(server, cache):
-    path = fetch_dataset("NGs", base_url=server.url)
+    [path] = fetch_dataset("NGs", base_url=server.url)
     assert path == cache / "ngs.mat"
     assert path.read_bytes() == server.content
     assert contents(cache) == ["ngs.mat"]
-    entry = find_entry("ngs")
-    assert server.requests == [f"/{entry.repository}/{entry.commit}/{entry.path}"]
+    file = find_entry("ngs").files[0]
+    assert server.requests == [f"/{file.repository}/{file.commit}/{file.path}"]
     assert load_dataset("ngs").labels.shape == (500,)
 
 
 def test_mirror_from_the_environment(server, cache, monkeypatch):
     monkeypatch.setenv("POLYSPAN_MIRROR", server.url)
-    assert fetch_dataset("ngs") == cache / "ngs.mat"
+    assert fetch_dataset("ngs") == [cache / "ngs.mat"]
 
 
 def test_what_is_here_is_not_downloaded_again_unless_forced(server, cache):
@@ -95,14 +96,14 @@ def test_what_is_here_is_not_downloaded_again_unless_forced(server, cache):
 
 def test_a_good_file_of_ones_own_is_enough(server, cache, data_dir, monkeypatch):
     monkeypatch.setenv("POLYSPAN_DATA", str(data_dir))
-    assert fetch_dataset("ngs", base_url=server.url) == data_dir / "ngs.mat"
+    assert fetch_dataset("ngs", base_url=server.url) == [data_dir / "ngs.mat"]
     assert server.requests == []
 
 
 def test_a_damaged_file_in_the_cache_is_replaced(server, cache):
     cache.mkdir(parents=True)
     (cache / "ngs.mat").write_bytes(b"half")
-    assert fetch_dataset("ngs", base_url=server.url).read_bytes() == server.content
+    assert fetch_dataset("ngs", base_url=server.url)[0].read_bytes() == server.content
 
 
 @pytest.mark.parametrize(
@@ -118,7 +119,7 @@ def test_failures_name_data_set_and_address_and_leave_nothing(
     server, cache, behaviour, message, requests
 ):
     server.behaviours = [behaviour]
-    address = find_entry("ngs").url(server.url)
+    address = find_entry("ngs").files[0].url(server.url)
     with pytest.raises(OSError, match=f"ngs from {address}.*{message}"):
         fetch_dataset("ngs", base_url=server.url)
     assert contents(cache) == []
@@ -134,7 +135,7 @@ def test_wrong_bytes_known_by_their_git_blob_only(server, cache):
 @pytest.mark.parametrize("trouble", ["cut", 503])
 def test_trouble_that_passes(server, cache, trouble):
     server.behaviours = [trouble, trouble, "good"]
-    assert fetch_dataset("ngs", base_url=server.url).read_bytes() == server.content
+    assert fetch_dataset("ngs", base_url=server.url)[0].read_bytes() == server.content
     assert contents(cache) == ["ngs.mat"]
 
 
@@ -184,5 +185,53 @@ def test_progress_bar_reaches_the_end(server, cache, monkeypatch, capsys):
 
 
 def test_built_in_needs_no_download(server, cache):
-    assert fetch_dataset("digits", base_url=server.url) is None
+    assert fetch_dataset("digits", base_url=server.url) == []
     assert server.requests == []
+
+
+# --- Several files ---
+
+
+@pytest.fixture
+def gbm(server, omics_dir):
+    """The four files of gbm, on the server."""
+    files = find_entry("gbm").files
+    for file in files:
+        server.others[f"/{file.repository}/{file.commit}/{file.path}"] = (
+            omics_dir / file.name
+        ).read_bytes()
+    return files
+
+
+def test_all_files_of_a_data_set(server, cache, gbm):
+    paths = fetch_dataset("gbm", base_url=server.url)
+    assert paths == [cache / file.name for file in gbm]
+    assert server.requests == list(server.others)
+    assert load_dataset("gbm").views[1].shape == (100, 470)
+
+
+def test_only_what_is_absent_or_damaged_is_downloaded(server, cache, gbm):
+    fetch_dataset("gbm", base_url=server.url)
+    server.requests.clear()
+    (cache / gbm[1].name).write_bytes(b"half")
+    (cache / gbm[3].name).unlink()
+    assert fetch_dataset("gbm", base_url=server.url) == [cache / file.name for file in gbm]
+    assert len(server.requests) == 2
+    assert load_dataset("gbm").views[1].shape == (100, 470)
+
+
+@pytest.mark.parametrize("behaviour", ["wrong", "cut", 404])
+def test_one_failure_leaves_none_of_the_files(server, cache, gbm, behaviour):
+    server.behaviours = ["good", "good", "good", behaviour]
+    with pytest.raises(OSError, match=r"gbm from http.*/data/status\.rda"):
+        fetch_dataset("gbm", base_url=server.url)
+    assert contents(cache) == []
+
+
+def test_one_failure_keeps_the_old_files(server, cache, gbm):
+    fetch_dataset("gbm", base_url=server.url)
+    server.behaviours = ["good", "good", "good", 404]
+    with pytest.raises(OSError, match="404"):
+        fetch_dataset("gbm", base_url=server.url, force=True)
+    assert contents(cache) == sorted(file.name for file in gbm)
+    assert load_dataset("gbm").extra["time"][0] == 358

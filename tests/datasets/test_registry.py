@@ -1,5 +1,6 @@
 import csv
 import dataclasses
+import os
 import re
 from pathlib import Path
 
@@ -14,42 +15,56 @@ from polyspan.datasets.registry import (
     find_entry,
     locate,
     read_registry,
+    where,
 )
 
 
-def test_registry_says_what_the_sources_say(data_dir):
-    with (data_dir / "SOURCES.csv").open(newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    assert len(rows) == 13
-    for row in rows:
-        entry = read_registry()[row["name"]]
-        assert (entry.file, entry.repository, entry.commit, entry.path, entry.sha256) == (
-            *(row[key] for key in ("file", "repo", "commit", "path", "sha256")),
+def sources(*folders):
+    """The rows of SOURCES.csv by file."""
+    rows = {}
+    for folder in folders:
+        with (folder / "SOURCES.csv").open(newline="") as stream:
+            rows |= {row["file"]: row for row in csv.DictReader(stream)}
+    return rows
+
+
+def test_registry_says_what_the_sources_say(data_dir, omics_dir):
+    rows = sources(data_dir, omics_dir)
+    assert len(rows) == 13 + 18
+    known = {name: read_registry()[name].files for name in list_datasets()}
+    for row in rows.values():
+        [file] = [file for file in known[row["name"]] if file.name == row["file"]]
+        assert (file.repository, file.commit, file.path, file.sha256) == (
+            *(row[key] for key in ("repo", "commit", "path", "sha256")),
         )
-        assert entry.bytes == int(row["bytes"])
-    assert set(list_datasets()) == {row["name"] for row in rows} | {"digits", "yale_mtv"}
+        assert file.bytes == int(row["bytes"])
+    assert {file.name for files in known.values() for file in files} == {*rows, "yale_mtv.mat"}
+    assert set(known) == {row["name"] for row in rows.values()} | {
+        *("digits", "yale_mtv", "nutrimouse_diet"),
+    }
 
 
 def test_every_entry_is_complete():
     for entry in read_registry().values():
         assert entry.title
         assert entry.licence
-        assert entry.samples > entry.classes > 1
+        assert entry.samples > entry.classes > (1 if entry.name != "gbm" else -1)
         if entry.built_in:
             assert entry.name in BUILT_IN
-        else:
-            assert re.fullmatch("[0-9a-f]{40}", entry.commit)
-            assert re.fullmatch("[0-9a-f]{64}", entry.sha256) or entry.git_blob
+        for file in entry.files:
+            assert re.fullmatch("[0-9a-f]{40}", file.commit)
+            assert re.fullmatch("[0-9a-f]{64}", file.sha256) or file.git_blob
+        assert entry.preparation or len(entry.files) == 1
 
 
 def test_url_is_built_from_repository_commit_and_path(monkeypatch):
     monkeypatch.delenv("POLYSPAN_MIRROR", raising=False)
-    entry = find_entry("yale_mtv")
+    file = find_entry("yale_mtv").files[0]
     tail = "qinghai-zheng/CBF-MSC/0bdccf2ab592e14af8b0d33bd11a2861dcf77fe1/data/yale_mtv.mat"
-    assert entry.url() == f"https://raw.githubusercontent.com/{tail}"
+    assert file.url() == f"https://raw.githubusercontent.com/{tail}"
     monkeypatch.setenv("POLYSPAN_MIRROR", "http://mirror.example/")
-    assert entry.url() == f"http://mirror.example/{tail}"
-    assert entry.url("http://other.example") == f"http://other.example/{tail}"
+    assert file.url() == f"http://mirror.example/{tail}"
+    assert file.url("http://other.example") == f"http://other.example/{tail}"
 
 
 @pytest.mark.parametrize(
@@ -75,7 +90,9 @@ def test_unknown_name_answers_with_the_close_and_the_known_ones():
         UnknownDatasetError, match=r"'bbsport', did you mean 'bbcsport'\? Known: digits, three"
     ):
         find_entry("bbsport")
-    with pytest.raises(UnknownDatasetError, match=r"called 'zzzz'\. Known: digits, .*yale_mtv$"):
+    with pytest.raises(
+        UnknownDatasetError, match=r"called 'zzzz'\. Known: digits, .*snare_cortex$"
+    ):
         find_entry("zzzz")
 
 
@@ -88,38 +105,60 @@ def test_cache_dir(monkeypatch, tmp_path):
     assert cache_dir() != Path("polyspan")
 
 
-def test_own_folder_comes_before_the_cache(monkeypatch, tmp_path):
+def test_own_folders_come_before_the_cache(monkeypatch, tmp_path):
+    for folder in ("own", "other", "cache"):
+        (tmp_path / folder).mkdir()
+    folders = ["", str(tmp_path / "own"), str(tmp_path / "other")]
+    monkeypatch.setenv("POLYSPAN_DATA", os.pathsep.join(folders))
+    monkeypatch.setenv("POLYSPAN_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ngs.mat").touch()  # an empty name in $POLYSPAN_DATA is not the current folder
+    file = find_entry("ngs").files[0]
+    assert locate(file) is None
+    (tmp_path / "cache" / "ngs.mat").touch()
+    assert locate(file) == ("cache", tmp_path / "cache" / "ngs.mat")
+    (tmp_path / "other" / "ngs.mat").touch()
+    assert locate(file) == ("POLYSPAN_DATA", tmp_path / "other" / "ngs.mat")
+    (tmp_path / "own" / "ngs.mat").touch()
+    assert locate(file) == ("POLYSPAN_DATA", tmp_path / "own" / "ngs.mat")
+    monkeypatch.delenv("POLYSPAN_DATA")
+    assert locate(file) == ("cache", tmp_path / "cache" / "ngs.mat")
+
+
+def test_where_the_files_of_one_data_set_are(monkeypatch, tmp_path):
     for folder in ("own", "cache"):
         (tmp_path / folder).mkdir()
     monkeypatch.setenv("POLYSPAN_DATA", str(tmp_path / "own"))
     monkeypatch.setenv("POLYSPAN_CACHE", str(tmp_path / "cache"))
-    entry = find_entry("ngs")
-    assert locate(entry) is None
-    (tmp_path / "cache" / "ngs.mat").touch()
-    assert locate(entry) == ("cache", tmp_path / "cache" / "ngs.mat")
-    (tmp_path / "own" / "ngs.mat").touch()
-    assert locate(entry) == ("POLYSPAN_DATA", tmp_path / "own" / "ngs.mat")
-    monkeypatch.delenv("POLYSPAN_DATA")
-    assert locate(entry) == ("cache", tmp_path / "cache" / "ngs.mat")
+    entry = find_entry("gbm")
+    assert where(find_entry("digits")) == "built in"
+    assert where(entry) == "not here"
+    for file in entry.files[1:]:
+        (tmp_path / "own" / file.name).touch()
+        assert where(entry) == "in part"
+    (tmp_path / "cache" / entry.files[0].name).touch()
+    assert where(entry) == "both"
+    (tmp_path / "own" / entry.files[0].name).touch()
+    assert where(entry) == "POLYSPAN_DATA"
 
 
 def test_file_problem(data_dir, tmp_path):
-    entry = find_entry("ngs")
+    file = find_entry("ngs").files[0]
     content = (data_dir / "ngs.mat").read_bytes()
     path = tmp_path / "ngs.mat"
     path.write_bytes(content)
-    assert file_problem(path, entry) is None
+    assert file_problem(path, file) is None
     path.write_bytes(content[:-1])
-    assert file_problem(path, entry) == "it has 100,118 bytes, expected 100,119"
+    assert file_problem(path, file) == "it has 100,118 bytes, expected 100,119"
     path.write_bytes(content[:-1] + b"?")
-    assert file_problem(path, entry) == "its sha256 is not the published one"
+    assert file_problem(path, file) == "its sha256 is not the published one"
 
 
 def test_git_blob_hash(data_dir, tmp_path):
-    with (data_dir / "SOURCES.csv").open(newline="") as stream:
-        blobs = {row["name"]: row["git_blob"] for row in csv.DictReader(stream)}
-    entry = dataclasses.replace(find_entry("ngs"), sha256="", bytes=None, git_blob=blobs["ngs"])
-    assert file_problem(data_dir / "ngs.mat", entry) is None
+    blob = sources(data_dir)["ngs.mat"]["git_blob"]
+    ngs = find_entry("ngs").files[0]
+    file = dataclasses.replace(ngs, sha256="", bytes=None, git_blob=blob)
+    assert file_problem(data_dir / "ngs.mat", file) is None
     wrong = tmp_path / "ngs.mat"
     wrong.write_bytes((data_dir / "ngs.mat").read_bytes() + b"\0")
-    assert file_problem(wrong, entry) == "its git blob hash is not the published one"
+    assert file_problem(wrong, file) == "its git blob hash is not the published one"

@@ -177,6 +177,8 @@ def _source(entry: dict[str, Any]) -> Source:
     _check_keys("a [[dataset]]", entry, None, needed=("name",))
     options = {name: value for name, value in entry.items() if name not in ("name", "label")}
     name = entry["name"] if entry["name"] == "subspaces" else find_entry(entry["name"]).name
+    if name != "subspaces" and not find_entry(name).classes:
+        raise ValueError(f"data set {name!r} has no classes, so no clustering of it can be scored")
     if options and name not in GENERATORS:
         raise ValueError(f"data set {name!r} takes no {next(iter(options))!r}, only 'label'")
     words = ", ".join(f"{key}={value}" for key, value in options.items())

@@ -16,7 +16,8 @@ def add(subparsers: Any) -> None:
         help="list, download and check the data sets",
         description="List, download and check the data sets that load_dataset(NAME) knows.\n\n"
         "A file is looked for in two places:\n"
-        "  $POLYSPAN_DATA    a folder of your own; polyspan never writes to it\n"
+        "  $POLYSPAN_DATA    your own folder, or several, separated like those in $PATH;\n"
+        "                    polyspan never writes to it\n"
         "  the cache         where downloads go: $POLYSPAN_CACHE, or your system's cache folder\n"
         "Downloads come from the repositories that publish the files, at a fixed commit, and are\n"
         "checked byte for byte. $POLYSPAN_MIRROR names another server with the same paths.",
@@ -29,8 +30,13 @@ def add(subparsers: Any) -> None:
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
 
     listing = actions.add_parser(
-        "list", help="show a table of the data sets: sizes, where they are, licences"
+        "list",
+        help="show a table of the data sets: sizes, where they are, licences",
+        description="Show a table of the data sets; with names, all that is known of those:\n"
+        "how their values are prepared, where they come from, and their licences.",
+        epilog="examples:\n  polyspan data list\n  polyspan data list gbm citeseq_pbmc",
     )
+    listing.add_argument("names", nargs="*", metavar="NAME", help="data sets to show in full")
     listing.set_defaults(run=run_list)
 
     fetch = actions.add_parser(
@@ -41,7 +47,7 @@ def add(subparsers: Any) -> None:
         epilog="examples:\n  polyspan data fetch ngs bbcsport\n  polyspan data fetch --all",
     )
     fetch.add_argument("names", nargs="*", metavar="NAME", help="see `polyspan data list`")
-    fetch.add_argument("--all", action="store_true", help="all data sets (about 20 MB)")
+    fetch.add_argument("--all", action="store_true", help="all data sets (about 35 MB)")
     fetch.add_argument(
         "--force", action="store_true", help="download again even if there is a good copy"
     )
@@ -60,13 +66,16 @@ def add(subparsers: Any) -> None:
 
 
 def run_list(args: argparse.Namespace) -> int:
-    """Print a table of the data sets."""
+    """Print a table of the data sets, or all that is known of the named ones."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
 
-    from polyspan.datasets.registry import read_registry
+    from polyspan.datasets.registry import find_entry, read_registry, where
 
+    if args.names:
+        print("\n\n".join([_in_full(find_entry(name)) for name in args.names]))
+        return 0
     entries = read_registry().values()
     licences = list(dict.fromkeys(entry.licence for entry in entries))
     console = Console()
@@ -79,28 +88,44 @@ def run_list(args: argparse.Namespace) -> int:
     table.add_column("where", no_wrap=True)
     table.add_column("licence", justify="right")
     for entry in entries:
-        where = _where(entry)
+        place = where(entry)
         views = ", ".join(f"{name} {n}" if wide else str(n) for name, n in entry.views.items())
         # The notes are sentences: printed below the table, they leave room for the views.
         note = f"({licences.index(entry.licence) + 1})"
-        style = "dim" if where == "not here" else "green"
-        row = (entry.name, str(entry.samples), views, str(entry.classes))
-        table.add_row(*row, f"[{style}]{where}[/]", note)
+        style = "dim" if place in ("in part", "not here") else "green"
+        row = (entry.name, str(entry.samples), views, str(entry.classes or "none"))
+        table.add_row(*row, f"[{style}]{place}[/]", note)
     console.print(table)
     for number, licence in enumerate(licences, start=1):
         console.print(f"({number}) {licence}", highlight=False)
-    if any(_where(entry) == "not here" for entry in entries):
+    if any(where(entry) in ("in part", "not here") for entry in entries):
         console.print("\nUse `polyspan data fetch NAME` to download a data set.", highlight=False)
     return 0
 
 
-def _where(entry: "Entry") -> str:
-    from polyspan.datasets.registry import locate
+def _in_full(entry: "Entry") -> str:
+    from textwrap import fill
 
-    if entry.built_in:
-        return "built in"
-    found = locate(entry)
-    return found[0] if found else "not here"
+    from polyspan.datasets.registry import where
+
+    views = ", ".join(f"{name} {n}" for name, n in entry.views.items())
+    facts = {
+        "samples": str(entry.samples),
+        "views": views,
+        "classes": str(entry.classes or "none"),
+        "values": entry.preparation or "as published",
+        "licence": entry.licence,
+        "where": where(entry),
+    }
+    for file in entry.files:
+        facts["source"] = f"https://github.com/{file.repository}, commit {file.commit}"
+        facts[file.name] = file.path
+    width = max(map(len, facts))
+    lines = [
+        fill(f"{name:<{width}}  {fact}", 96, subsequent_indent=" " * (width + 4))
+        for name, fact in facts.items()
+    ]
+    return "\n  ".join([f"{entry.name}: {entry.title}", *lines])
 
 
 def run_fetch(args: argparse.Namespace) -> int:
@@ -115,34 +140,34 @@ def run_fetch(args: argparse.Namespace) -> int:
     code = 0
     for entry in entries:
         try:
-            path = fetch_dataset(entry.name, force=args.force)
+            paths = fetch_dataset(entry.name, force=args.force)
         except OSError as error:
             code = fail(error, 1)
             continue
-        if path is not None:
+        for path in paths:
             print(f"{entry.name}  {path}")
-        elif not args.all:
+        if entry.built_in and not args.all:
             print(f"{entry.name}  is built in: there is nothing to download")
     return code
 
 
 def run_check(args: argparse.Namespace) -> int:
     """Compare the files that are here with the published ones."""
-    from polyspan.datasets.registry import find_entry, list_datasets
+    from polyspan.datasets.registry import find_entry, list_datasets, where
 
     entries = [find_entry(name) for name in args.names or list_datasets()]
     code = 0
     for entry in entries:
-        where = _where(entry)
-        if where == "not here" and not args.names:
+        place = where(entry)
+        if place == "not here" and not args.names:
             continue
         if problem := _check_problem(entry):
             code = 1
             print(f"{entry.name}  WRONG: {problem}")
         else:
             print(
-                f"{entry.name}  ok: {where}, {entry.samples} samples, {len(entry.views)} views, "
-                f"{entry.classes} classes"
+                f"{entry.name}  ok: {place}, {entry.samples} samples, {len(entry.views)} views, "
+                f"{entry.classes or 'no'} classes"
             )
     return code
 
@@ -151,10 +176,9 @@ def _check_problem(entry: "Entry") -> str | None:
     from polyspan.datasets.load import content_problem, load_dataset
     from polyspan.datasets.registry import file_problem, locate
 
-    if not entry.built_in and (found := locate(entry)):
-        path = found[1]
-        if problem := file_problem(path, entry):
-            return f"{path} is not the published file: {problem}"
+    for file in entry.files:
+        if (found := locate(file)) and (problem := file_problem(found[1], file)):
+            return f"{found[1]} is not the published file: {problem}"
     try:
         return content_problem(load_dataset(entry.name), entry)
     except (ValueError, OSError, ImportError) as error:

@@ -58,6 +58,7 @@ def add(subparsers: Any) -> None:
         description="Cluster the samples of your own files. Each file holds one or more views,\n"
         "with samples in rows.\n\n"
         "  .csv .tsv .parquet      a table; also .csv.gz and .tsv.gz\n"
+        "  .rds .rda               a matrix or data frame of R\n"
         "  .npy .mtx .mtx.gz       a matrix (NumPy, MatrixMarket)\n"
         "  .npz .mat               every matrix is a view\n"
         "  .h5ad .h5mu             AnnData, and MuData: every modality is a view\n\n"

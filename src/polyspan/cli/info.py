@@ -118,10 +118,10 @@ def _machine() -> list[tuple[str, str]]:
 
 
 def _data() -> list[tuple[str, str]]:
-    from polyspan.datasets.registry import cache_dir, locate, read_registry
+    from polyspan.datasets.registry import cache_dir, read_registry, where
 
     entries = read_registry().values()
-    here = sum(entry.built_in or locate(entry) is not None for entry in entries)
+    here = sum(where(entry) not in ("in part", "not here") for entry in entries)
     return [
         ("$POLYSPAN_DATA", os.environ.get("POLYSPAN_DATA") or "not set"),
         ("cache", str(cache_dir())),

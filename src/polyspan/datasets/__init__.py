@@ -2,11 +2,11 @@
 
 How a data set is loaded by name::
 
-    registry -> download -> load (-> files, yale) -> Dataset
+    registry -> download -> load (-> files, yale; omics, cells) -> Dataset
 
 How your own files are loaded::
 
-    readers (tables, columns) -> files: one file                    -> Dataset
+    readers (tables, columns, rfiles) -> files: one file            -> Dataset
                               -> parts (ids) -> alignment, matching -> MatchedViews
 """
 

@@ -1,7 +1,8 @@
 """What every loader returns."""
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +24,8 @@ class Dataset:
         One name per view.
     n_clusters : int
         Number of classes; 0 when the classes are not known.
+    extra : dict of str to (n_samples,) array
+        What else is known of the samples: ids, names of classes, survival. Often empty.
 
     Examples
     --------
@@ -39,6 +42,7 @@ class Dataset:
     labels: NDArray[np.int64]
     view_names: list[str]
     n_clusters: int
+    extra: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         shapes = [view.shape for view in self.views]
@@ -46,6 +50,14 @@ class Dataset:
         count = f"{len(shapes)} view{'s' * (len(shapes) != 1)} ({views})"
         classes = f"{self.n_clusters} clusters" if self.n_clusters else "no labels"
         return f"Dataset({self.name!r}: {shapes[0][0]} samples, {count}, {classes})"
+
+
+class Content(NamedTuple):
+    """What the loader of one published data set returns: views and extra as in `Dataset`."""
+
+    views: list[Any]
+    classes: ArrayLike | None  # numbers or words; None when they are not known
+    extra: dict[str, NDArray[Any]]
 
 
 def contiguous_labels(values: ArrayLike) -> NDArray[np.int64]:

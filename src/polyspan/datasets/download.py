@@ -5,8 +5,8 @@ import time
 from contextlib import nullcontext
 from pathlib import Path
 
-from polyspan.atomic import replacing
-from polyspan.datasets.registry import Entry, cache_dir, file_problem, find_entry, locate
+from polyspan.atomic import replacing_all
+from polyspan.datasets.registry import File, cache_dir, file_problem, find_entry, locate
 
 ATTEMPTS = 3  # if the connection fails
 PAUSE = 1.0  # seconds before the second attempt; doubled for the third
@@ -15,11 +15,11 @@ TIMEOUT = 30.0  # seconds without a response
 
 def fetch_dataset(
     name: str, *, base_url: str | None = None, force: bool = False, progress: bool = True
-) -> Path | None:
+) -> list[Path]:
     """Download a data set into the cache, unless it is already on this machine.
 
-    The file is checked against its published hash before it gets its final name: whatever goes
-    wrong, no half-written file is left behind.
+    Every file is checked against its published hash, and only when all are good do they get their
+    final names: whatever goes wrong, no half-written file is left behind.
 
     Parameters
     ----------
@@ -29,54 +29,61 @@ def fetch_dataset(
         Server to use instead of raw.githubusercontent.com (or instead of ``$POLYSPAN_MIRROR``);
         it must use the same paths.
     force : bool, default=False
-        Download even if a good copy is in ``$POLYSPAN_DATA`` or in the cache.
+        Download even if good copies are in ``$POLYSPAN_DATA`` or in the cache.
     progress : bool, default=True
         Show a progress bar in a terminal.
 
     Returns
     -------
-    Path or None
-        Path of the file; None for a data set that is built in and has no file.
+    list of Path
+        The files; empty for a data set that is built in.
 
     Raises
     ------
     OSError
-        The download failed, or the file differs from the published one.
+        A download failed, or a file differs from the published one.
 
     Examples
     --------
     >>> from polyspan.datasets import fetch_dataset
-    >>> fetch_dataset("digits") is None  # built in: nothing to download
-    True
+    >>> fetch_dataset("digits")  # built in: nothing to download
+    []
     """
     entry = find_entry(name)
-    if entry.built_in:
-        return None
-    if not force and (found := locate(entry)) and file_problem(found[1], entry) is None:
-        return found[1]
-
-    url = entry.url(base_url)
-    folder = cache_dir()
-    folder.mkdir(parents=True, exist_ok=True)
-    target = folder / entry.file
-    with replacing(target) as part:
-        try:
-            _download(entry, url, part, progress)
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(
-                f"download of {entry.name} from {url} was interrupted; nothing was kept"
-            ) from None
-        if problem := file_problem(part, entry):
-            raise OSError(f"{entry.name} from {url} is not the published file: {problem}")
-    return target
+    paths = {file: path for file in entry.files if (path := _good_copy(file)) and not force}
+    wanted = [file for file in entry.files if file not in paths]
+    if wanted:
+        folder = cache_dir()
+        folder.mkdir(parents=True, exist_ok=True)
+        paths |= {file: folder / file.name for file in wanted}
+        with replacing_all(paths[file] for file in wanted) as parts:
+            for file in wanted:
+                _fetch_file(entry.name, file, file.url(base_url), parts[paths[file]], progress)
+    return [paths[file] for file in entry.files]
 
 
-def _download(entry: Entry, url: str, part: Path, progress: bool) -> None:
+def _good_copy(file: File) -> Path | None:
+    found = locate(file)
+    return found[1] if found and file_problem(found[1], file) is None else None
+
+
+def _fetch_file(name: str, file: File, url: str, part: Path, progress: bool) -> None:
+    try:
+        _download(name, file, url, part, progress)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(
+            f"download of {name} from {url} was interrupted; nothing was kept"
+        ) from None
+    if problem := file_problem(part, file):
+        raise OSError(f"{name} from {url} is not the published file: {problem}")
+
+
+def _download(name: str, file: File, url: str, part: Path, progress: bool) -> None:
     import pooch
 
     for attempt in range(1, ATTEMPTS + 1):
         try:
-            with _Bar(entry) if progress and sys.stderr.isatty() else nullcontext(False) as bar:
+            with _Bar(file) if progress and sys.stderr.isatty() else nullcontext(False) as bar:
                 pooch.HTTPDownloader(progressbar=bar, timeout=TIMEOUT)(url, str(part), None)
             return
         except OSError as error:  # includes all exceptions of requests, which have no errno
@@ -88,20 +95,20 @@ def _download(entry: Entry, url: str, part: Path, progress: bool) -> None:
                     reason = f"the server answered {status}"
                 else:
                     reason = f"the connection failed or was lost ({type(error).__name__})"
-                raise OSError(f"could not download {entry.name} from {url}: {reason}") from error
+                raise OSError(f"could not download {name} from {url}: {reason}") from error
             time.sleep(PAUSE * 2 ** (attempt - 1))
 
 
 class _Bar:
     """The progress bar interface that pooch expects, drawn by rich."""
 
-    def __init__(self, entry: Entry) -> None:
+    def __init__(self, file: File) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
         columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
         self.progress = Progress(*columns, console=Console(stderr=True))
-        self.task = self.progress.add_task(entry.name, total=entry.bytes)
+        self.task = self.progress.add_task(file.name, total=file.bytes)
         self.total = 0  # set by pooch from the server's response
 
     def __enter__(self) -> "_Bar":

@@ -1,10 +1,11 @@
-"""Your own files: .mat (all versions), .npz, .npy, .csv, .tsv, .parquet and .mtx.
+"""Your own files: .mat (all versions), .npz, .npy, .csv, .tsv, .parquet, .mtx, .rds and .rda.
 
 A .mat or .npz file holds all views and the labels; any other file is one view with samples in rows,
-a table (.csv, .tsv, .parquet) or a bare matrix (.npy, MatrixMarket). Published .mat files follow no
-common layout: samples in rows or in columns, views in a cell array or as named variables, labels
-under a dozen names. The rules here read them all: the labels are found by their name and give the
-number of samples; each view is transposed if needed so that its rows are the samples.
+a table (.csv, .tsv, .parquet, R's .rds and .rda) or a bare matrix (.npy, MatrixMarket). Published
+.mat files follow no common layout: samples in rows or in columns, views in a cell array or as named
+variables, labels under a dozen names. The rules here read them all: the labels are found by their
+name and give the number of samples; each view is transposed if needed so that its rows are the
+samples.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,15 +29,17 @@ def load_file(
     labels: str | None = None,
     header: bool | None = None,
 ) -> Dataset:
-    """Load views (and labels) from one file: .mat, .npz, .npy, .csv, .tsv, .parquet or .mtx.
+    """Load views (and labels) from one file of any supported format.
 
-    `load_views` reads several files and matches their samples by an id column.
+    These are .mat, .npz, .npy, .mtx, .csv, .tsv, .parquet, .rds and .rda. `load_views` reads
+    several files and matches their samples by an id column.
 
     Parameters
     ----------
     path : str or Path
         The file; its extension gives the format. .csv, .tsv and .mtx may be compressed (.csv.gz).
-        MATLAB files of version 7.3 and .parquet need the extra ``polyspan[files]``.
+        MATLAB files of version 7.3 and .parquet need the extra ``polyspan[files]``, R's files
+        (.rds, .rda; one matrix or data frame) need ``polyspan[r]``.
     views : sequence of str, optional
         .mat and .npz: the variables that are views, each a matrix or a cell array of matrices.
         By default: the first cell array of matrices, or else every matrix with as many rows or

@@ -1,9 +1,13 @@
 """Load a data set by name and check it against the registry."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from polyspan.datasets.dataset import Dataset
+import numpy as np
+
+from polyspan.datasets import cells, omics
+from polyspan.datasets.dataset import Content, Dataset, contiguous_labels
 from polyspan.datasets.digits import load_digits_views
 from polyspan.datasets.files import load_file
 from polyspan.datasets.registry import Entry, find_entry, locate
@@ -11,13 +15,24 @@ from polyspan.datasets.yale import yale_views
 
 BUILT_IN: dict[str, Callable[[], Dataset]] = {"digits": load_digits_views}
 COMPUTED: dict[str, Callable[[Any], list[Any]]] = {"yale_images": yale_views}
+LOADERS: dict[str, Callable[..., Content]] = {
+    "breast_tcga": omics.breast_tcga,
+    "nutrimouse": omics.nutrimouse,
+    "nutrimouse_diet": omics.nutrimouse_diet,
+    "nci60": omics.nci60,
+    "brca_pam50": omics.brca_pam50,
+    "gbm": omics.gbm,
+    "citeseq_pbmc": cells.citeseq_pbmc,
+    "snare_cortex": cells.snare_cortex,
+}
 
 
 def load_dataset(name: str) -> Dataset:
     """Load a data set by name.
 
-    The file is looked for in ``$POLYSPAN_DATA``, then in the user's cache (``$POLYSPAN_CACHE``, or
-    the system's cache folder). ``polyspan data fetch NAME`` or `fetch_dataset` downloads it.
+    Its files are looked for in the folders of ``$POLYSPAN_DATA`` (one, or several separated like
+    those in ``$PATH``), then in the user's cache (``$POLYSPAN_CACHE``, or the system's cache
+    folder). ``polyspan data fetch NAME`` or `fetch_dataset` downloads them.
 
     Parameters
     ----------
@@ -28,14 +43,17 @@ def load_dataset(name: str) -> Dataset:
     Returns
     -------
     Dataset
-        Views as published, in the file's order, samples in rows, float64; sparse views stay sparse.
+        Samples in rows, float64; sparse views stay sparse. The values are as published, in the
+        file's order, or prepared as ``polyspan data list NAME`` says.
 
     Raises
     ------
     ValueError
-        There is no data set of that name, or the file does not hold the expected data.
+        There is no data set of that name, or a file does not hold the expected data.
     FileNotFoundError
-        The file has not been downloaded.
+        A file has not been downloaded.
+    ImportError
+        Files of R need the extra ``polyspan[r]``, yale_images needs ``polyspan[images]``.
 
     Examples
     --------
@@ -49,24 +67,42 @@ def load_dataset(name: str) -> Dataset:
     entry = find_entry(name)
     if entry.built_in:
         return BUILT_IN[entry.name]()
-    found = locate(entry)
-    if found is None:
+    paths = _paths(entry)
+    told = ", ".join(map(str, paths))
+    try:
+        loaded = _read(entry, paths)
+    except (AttributeError, IndexError, KeyError, TypeError) as error:
+        raise ValueError(f"{told} does not hold {entry.name}: {error!r}") from error
+    if problem := content_problem(loaded, entry):
+        raise ValueError(f"{told} does not hold {entry.name}: {problem}")
+    return loaded
+
+
+def _paths(entry: Entry) -> list[Path]:
+    found = {file.name: locate(file) for file in entry.files}
+    if absent := [name for name, one in found.items() if one is None]:
+        which = f" ({', '.join(absent)})" if len(absent) < len(found) else ""
         raise FileNotFoundError(
-            f"{entry.name} is neither in $POLYSPAN_DATA nor in the cache: "
+            f"{entry.name}{which} is neither in $POLYSPAN_DATA nor in the cache: "
             f"download it with `polyspan data fetch {entry.name}`"
         )
-    path = found[1]
-    data = load_file(path)
+    return [one[1] for one in found.values() if one]
+
+
+def _read(entry: Entry, paths: list[Path]) -> Dataset:
+    if entry.name in LOADERS:
+        views, classes, extra = LOADERS[entry.name](*paths)
+        labels = np.empty(0, np.int64) if classes is None else contiguous_labels(classes)
+        n_clusters = int(labels.max(initial=-1)) + 1
+        return Dataset(entry.name, views, labels, list(entry.views), n_clusters, extra)
+    data = load_file(paths[0])
     views = data.views
     if entry.name in COMPUTED:
         try:
             views = COMPUTED[entry.name](views[0])
         except ValueError as error:
-            raise ValueError(f"{path} does not hold {entry.name}: {error}") from error
-    loaded = Dataset(entry.name, views, data.labels, list(entry.views), data.n_clusters)
-    if problem := content_problem(loaded, entry):
-        raise ValueError(f"{path} does not hold {entry.name}: {problem}")
-    return loaded
+            raise ValueError(f"{paths[0]} does not hold {entry.name}: {error}") from error
+    return Dataset(entry.name, views, data.labels, list(entry.views), data.n_clusters)
 
 
 def content_problem(data: Dataset, entry: Entry) -> str | None:

@@ -85,7 +85,8 @@ def load_views(
     Parameters
     ----------
     paths : sequence of str or Path
-        Tables (.csv, .tsv, .parquet) and matrices (.npy, .mtx) are one view each, samples in rows.
+        Tables (.csv, .tsv, .parquet, R's .rds and .rda) and matrices (.npy, .mtx) are one view
+        each, samples in rows.
         .npz and .mat may hold several, see `load_file`; labels in them are not used. AnnData
         (.h5ad) is one view, its X; MuData (.h5mu) is one view per modality; both need the extra
         ``polyspan[bio]``.

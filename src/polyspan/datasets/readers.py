@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from polyspan.datasets.tables import read_csv, read_parquet
+from polyspan.datasets.tables import read_csv, read_parquet, read_r_table
 from polyspan.inputs.optional import require
 
 
@@ -129,4 +129,7 @@ _READERS: dict[str, Callable[[Path], dict[str, Any]]] = {
     ".tsv": read_csv,
     ".npy": _read_npy,
     ".mtx": _read_mtx,
+    ".rds": read_r_table,
+    ".rda": read_r_table,
+    ".rdata": read_r_table,
 }

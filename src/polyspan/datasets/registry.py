@@ -1,4 +1,4 @@
-"""The data sets known by name (registry.toml) and where their files are."""
+"""The data sets known by name (registry.toml, omics.toml) and where their files are."""
 
 import functools
 import hashlib
@@ -8,6 +8,7 @@ import urllib.parse
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from polyspan.inputs.names import unknown_name
 
@@ -19,28 +20,16 @@ class UnknownDatasetError(ValueError):
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One data set of registry.toml; `file` is empty for a built-in data set."""
+class File:
+    """One published file: where it comes from, and what its bytes must be."""
 
     name: str
-    title: str
-    aliases: list[str]
-    samples: int
-    classes: int
-    views: dict[str, int]
-    licence: str
-    file: str = ""
-    repository: str = ""
-    commit: str = ""
-    path: str = ""
+    repository: str
+    commit: str
+    path: str
     bytes: int | None = None
     sha256: str = ""
     git_blob: str = ""
-
-    @property
-    def built_in(self) -> bool:
-        """Whether the data set needs no file."""
-        return not self.file
 
     def url(self, base_url: str | None = None) -> str:
         """The download address, at `base_url`, $POLYSPAN_MIRROR or GitHub."""
@@ -49,11 +38,39 @@ class Entry:
         return f"{base.rstrip('/')}/{path}"
 
 
+@dataclass(frozen=True)
+class Entry:
+    """One data set of the registry; a built-in data set has no files."""
+
+    name: str
+    title: str
+    samples: int
+    classes: int
+    views: dict[str, int]
+    licence: str
+    aliases: tuple[str, ...] = ()
+    preparation: str = ""  # what the loader does; empty if the views are as published
+    files: tuple[File, ...] = ()
+
+    @property
+    def built_in(self) -> bool:
+        """Whether the data set needs no file."""
+        return not self.files
+
+
 @functools.cache
 def read_registry() -> dict[str, Entry]:
-    """All entries by name, in the order of registry.toml."""
-    text = resources.files("polyspan.datasets").joinpath("registry.toml").read_text("utf-8")
-    return {name: Entry(name=name, **fields) for name, fields in tomllib.loads(text).items()}
+    """All entries by name, in the order of the files."""
+    folder = resources.files("polyspan.datasets")
+    texts = [folder.joinpath(name).read_text("utf-8") for name in ("registry.toml", "omics.toml")]
+    tables = [item for text in texts for item in tomllib.loads(text).items()]
+    return {name: _entry(name, fields) for name, fields in tables}
+
+
+def _entry(name: str, fields: dict[str, Any]) -> Entry:
+    source = {key: fields.pop(key) for key in ("repository", "commit") if key in fields}
+    files = tuple(File(**source, **file) for file in fields.pop("files", ()))
+    return Entry(name=name, files=files, **fields)
 
 
 def list_datasets() -> list[str]:
@@ -63,7 +80,7 @@ def list_datasets() -> list[str]:
     --------
     >>> from polyspan.datasets import list_datasets
     >>> list_datasets()
-    ['digits', 'three_sources', 'bbcsport', ..., 'yale_mtv']
+    ['digits', 'three_sources', 'bbcsport', ..., 'snare_cortex']
     """
     return list(read_registry())
 
@@ -108,25 +125,45 @@ def cache_dir() -> Path:
     return Path(pooch.os_cache("polyspan"))
 
 
-def locate(entry: Entry) -> tuple[str, Path] | None:
+def data_dirs() -> list[Path]:
+    """The folders in $POLYSPAN_DATA, separated like those in $PATH."""
+    return [Path(one) for one in os.environ.get("POLYSPAN_DATA", "").split(os.pathsep) if one]
+
+
+def locate(file: File) -> tuple[str, Path] | None:
     """Where the file is: ("POLYSPAN_DATA" or "cache", path), or None if it is in neither."""
-    places = [("cache", cache_dir())]
-    if folder := os.environ.get("POLYSPAN_DATA"):
-        places.insert(0, ("POLYSPAN_DATA", Path(folder)))
-    for place, folder_path in places:
-        if (path := folder_path / entry.file).is_file():
+    places = [*(("POLYSPAN_DATA", folder) for folder in data_dirs()), ("cache", cache_dir())]
+    for place, folder in places:
+        if (path := folder / file.name).is_file():
             return place, path
     return None
 
 
-def file_problem(path: Path, entry: Entry) -> str | None:
+def where(entry: Entry) -> str:
+    """Where the files are: "POLYSPAN_DATA", "cache", "both", or "in part", "not here"; "built in".
+
+    Examples
+    --------
+    >>> where(find_entry("digits"))
+    'built in'
+    """
+    if entry.built_in:
+        return "built in"
+    found = [locate(file) for file in entry.files]
+    places = {one[0] for one in found if one}
+    if None in found:
+        return "in part" if places else "not here"
+    return "both" if len(places) > 1 else places.pop()
+
+
+def file_problem(path: Path, file: File) -> str | None:
     """What is wrong with the file's bytes, in a few words; None if they are as published."""
     content = path.read_bytes()
-    if entry.bytes is not None and len(content) != entry.bytes:
-        return f"it has {len(content):,} bytes, expected {entry.bytes:,}"
-    if entry.sha256 and hashlib.sha256(content).hexdigest() != entry.sha256:
+    if file.bytes is not None and len(content) != file.bytes:
+        return f"it has {len(content):,} bytes, expected {file.bytes:,}"
+    if file.sha256 and hashlib.sha256(content).hexdigest() != file.sha256:
         return "its sha256 is not the published one"
     blob = b"blob %d\0" % len(content) + content
-    if entry.git_blob and hashlib.sha1(blob).hexdigest() != entry.git_blob:
+    if file.git_blob and hashlib.sha1(blob).hexdigest() != file.git_blob:
         return "its git blob hash is not the published one"
     return None

@@ -1,4 +1,4 @@
-"""Readers of tables, .csv, .tsv and .parquet: columns by name, in the order of the file."""
+"""Readers of tables (.csv, .tsv, .parquet, .rds, .rda): columns by name, in the file's order."""
 
 import csv
 import gzip
@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from polyspan.datasets.columns import as_numbers, is_id_name, is_missing, quoted
+from polyspan.datasets.rfiles import RTable, read_r
 from polyspan.inputs.optional import require
 
-TABLES = (".csv", ".tsv", ".parquet")
+TABLES = (".csv", ".tsv", ".parquet", ".rds", ".rda", ".rdata")
 
 
 def read_csv(path: Path, header: bool | None = None) -> dict[str, Sequence[Any]]:
@@ -103,6 +105,28 @@ def read_parquet(path: Path) -> dict[str, Sequence[Any]]:
         for name, column in ordered.items()
         if [name] == first or not name.startswith("__index_level_")
     }
+
+
+def read_r_table(path: Path) -> dict[str, Sequence[Any]]:
+    """Columns of the one matrix or data frame in an .rds or .rda file; row names come first."""
+    objects = read_r(path)
+    table = next(iter(objects.values()), None)
+    if len(objects) != 1 or not isinstance(table, RTable) or sparse.issparse(table.values):
+        raise ValueError(
+            f"{path} must hold one matrix or data frame, dense, but it holds "
+            f"{', '.join(f'{name} ({_kind(one)})' for name, one in objects.items()) or 'nothing'}: "
+            "save one with saveRDS, or a sparse one with Matrix::writeMM as .mtx"
+        )
+    count = table.values.shape[1]
+    names = [f"column{j}" for j in range(1, count + 1)] if table.columns is None else table.columns
+    columns = _by_unique_name(path, names, table.values.T)
+    return columns if table.rows is None else {"": table.rows, **columns}
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, RTable):
+        return f"a {'sparse ' * sparse.issparse(value.values)}matrix or data frame"
+    return "a list" if isinstance(value, dict | list) else "something else"
 
 
 def _by_unique_name(path: Path, names: list[str], columns: Iterable[Any]) -> dict[str, Any]:
