@@ -27,10 +27,18 @@ from polyspan.solvers.loop import watching
 
 SEVERAL = [name for name, cls in METHODS.items() if not get_tags(cls()).single_view]
 ITERATIVE = [name for name, cls in METHODS.items() if "max_iter" in cls.parameter_checks()]
-LINEAR = ["anchorgrmsc", "concatkmeans", "concatspectral", "lmvsc", "fpmvs"]  # no n x n matrices
+LINEAR = [  # no n x n matrices
+    "anchorgrmsc",
+    "concatkmeans",
+    "concatspectral",
+    "lmvsc",
+    "fpmvs",
+    "meangraph",
+    "nemo",
+]
 SQUARE = [name for name in METHODS if name not in LINEAR]
 # All common checks of these take a second; those of the others a minute together.
-QUICK = ["grmsc", "concatkmeans", "concatspectral", "mcgc"]
+QUICK = ["grmsc", "concatkmeans", "concatspectral", "mcgc", "meangraph"]
 CUTS = [slice(0, 6), slice(6, 14)]
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from polyspan.methods.anchor_grmsc.estimator import AnchorGRMSC
     from polyspan.methods.baselines import ConcatKMeans, ConcatSpectral
     from polyspan.methods.best_single_view import BestSingleView
+    from polyspan.methods.cgd import CGD
     from polyspan.methods.coregspectral import CoRegSpectral
     from polyspan.methods.cotrainspectral import CoTrainSpectral
     from polyspan.methods.csmsc import CSMSC
@@ -25,9 +26,12 @@ if TYPE_CHECKING:
     from polyspan.methods.lrr import LRR
     from polyspan.methods.ltmsc import LTMSC
     from polyspan.methods.mcgc import MCGC
+    from polyspan.methods.meangraph import MeanGraph
     from polyspan.methods.mlrssc import MLRSSC
     from polyspan.methods.mvsc import MVSC
+    from polyspan.methods.nemo import NEMO
     from polyspan.methods.rmsc import RMSC
+    from polyspan.methods.snf import SNF
     from polyspan.methods.ssc import SSC
     from polyspan.methods.tsvdmsc import TSVDMSC
     from polyspan.persistence import load_model, save_model
@@ -39,6 +43,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "AMGL",
+    "CGD",
     "CSMSC",
     "FPMVS",
     "GMC",
@@ -51,7 +56,9 @@ __all__ = [
     "METHODS",
     "MLRSSC",
     "MVSC",
+    "NEMO",
     "RMSC",
+    "SNF",
     "SSC",
     "TSVDMSC",
     "AnchorGRMSC",
@@ -62,6 +69,7 @@ __all__ = [
     "ConcatSpectral",
     "ConsensusClusterer",
     "DiMSC",
+    "MeanGraph",
     "count_clusters",
     "load_model",
     "save_model",
@@ -71,6 +79,7 @@ __all__ = [
 
 _HOMES = {  # where the names are written
     "AMGL": "polyspan.methods.amgl",
+    "CGD": "polyspan.methods.cgd",
     "CSMSC": "polyspan.methods.csmsc",
     "FPMVS": "polyspan.methods.fpmvs",
     "GMC": "polyspan.methods.gmc",
@@ -83,7 +92,9 @@ _HOMES = {  # where the names are written
     "METHODS": "polyspan.methods",
     "MLRSSC": "polyspan.methods.mlrssc",
     "MVSC": "polyspan.methods.mvsc",
+    "NEMO": "polyspan.methods.nemo",
     "RMSC": "polyspan.methods.rmsc",
+    "SNF": "polyspan.methods.snf",
     "SSC": "polyspan.methods.ssc",
     "TSVDMSC": "polyspan.methods.tsvdmsc",
     "AnchorGRMSC": "polyspan.methods.anchor_grmsc.estimator",
@@ -94,6 +105,7 @@ _HOMES = {  # where the names are written
     "ConcatSpectral": "polyspan.methods.baselines",
     "ConsensusClusterer": "polyspan.selection.estimator",
     "DiMSC": "polyspan.methods.dimsc",
+    "MeanGraph": "polyspan.methods.meangraph",
     "count_clusters": "polyspan.selection.count",
     "load_model": "polyspan.persistence",
     "save_model": "polyspan.persistence",

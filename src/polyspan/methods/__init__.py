@@ -8,6 +8,7 @@ from polyspan.methods.amgl import AMGL
 from polyspan.methods.anchor_grmsc.estimator import AnchorGRMSC
 from polyspan.methods.baselines import ConcatKMeans, ConcatSpectral
 from polyspan.methods.best_single_view import BestSingleView
+from polyspan.methods.cgd import CGD
 from polyspan.methods.coregspectral import CoRegSpectral
 from polyspan.methods.cotrainspectral import CoTrainSpectral
 from polyspan.methods.csmsc import CSMSC
@@ -20,9 +21,12 @@ from polyspan.methods.lmvsc import LMVSC
 from polyspan.methods.lrr import LRR
 from polyspan.methods.ltmsc import LTMSC
 from polyspan.methods.mcgc import MCGC
+from polyspan.methods.meangraph import MeanGraph
 from polyspan.methods.mlrssc import MLRSSC
 from polyspan.methods.mvsc import MVSC
+from polyspan.methods.nemo import NEMO
 from polyspan.methods.rmsc import RMSC
+from polyspan.methods.snf import SNF
 from polyspan.methods.ssc import SSC
 from polyspan.methods.tsvdmsc import TSVDMSC
 
@@ -69,6 +73,10 @@ METHODS = Methods(
         SSC,
         DiMSC,
         MVSC,
+        MeanGraph,
+        NEMO,
+        SNF,
+        CGD,
         LMVSC,
         FPMVS,
         BestSingleView,

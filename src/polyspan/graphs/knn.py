@@ -1,0 +1,205 @@
+"""Sparse graphs of nearest neighbours that do not depend on the order of the samples.
+
+With counts and binary features many samples are equally far, and a rule such as «the lower row
+number first» would make the graph depend on the order of the file. Here samples that are tied for
+the last places share them: with c closer ones and t tied for the other k - c places, each of the t
+has the share (k - c) / t. More than 3 k tied samples say too little to fill a row: all of them are
+left out, unless the sample would then have no neighbour at all.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from polyspan.inputs.memory import available_memory
+from polyspan.inputs.rows import missing_rows
+
+BLOCK = 2**23  # distances held at a time: 64 MB
+COLUMNS = 32  # of a dense matrix that are multiplied at a time
+CROWD = 3  # more than this many times k tied samples are left out
+TIED = {"float64": 1e-12, "float32": 1e-6}  # equal squared distances, relative to squared lengths
+
+
+class Near(NamedTuple):
+    """The neighbours of all samples in one view."""
+
+    shares: sp.csr_array  # (n, n): 1 for a neighbour, less for a tied one
+    squares: np.ndarray  # squared distance of every entry of ``shares``, in its order
+    nearest: np.ndarray  # (n, k): squared distances of the k nearest, ascending; inf without view
+
+    @property
+    def rows(self) -> np.ndarray:
+        """Row number of every entry; ``shares.indices`` has its column."""
+        return entry_rows(self.shares)
+
+    @property
+    def mean_distances(self) -> np.ndarray:
+        """Mean distance of every sample to its k nearest."""
+        return np.mean(np.sqrt(self.nearest), axis=1)
+
+    def graph(self, weights: np.ndarray) -> sp.csr_array:
+        """Graph of these neighbours: shares times weights of the entries."""
+        parts = (self.shares.data * weights, self.shares.indices, self.shares.indptr)
+        return sp.csr_array(parts, shape=self.shares.shape)
+
+
+def nearest_neighbors(X: Any, k: int) -> Near:
+    """Find the k nearest others of every sample, exactly, in blocks of rows: nothing is n x n.
+
+    Parameters
+    ----------
+    X : (n, d) NumPy array or csr_array
+        Samples in rows, two or more; a row of NaN has no neighbours and is none.
+    k : int
+        Number of neighbours; all others, where there are fewer.
+
+    Returns
+    -------
+    Near
+        In float64.
+
+    Examples
+    --------
+    >>> near = nearest_neighbors(np.array([[0.0], [1.0], [-1.0], [5.0]]), 1)
+    >>> near.shares.toarray()
+    array([[0. , 0.5, 0.5, 0. ],
+           [1. , 0. , 0. , 0. ],
+           [1. , 0. , 0. , 0. ],
+           [0. , 1. , 0. , 0. ]])
+    >>> near.nearest.ravel()
+    array([ 1.,  1.,  1., 16.])
+    """
+    n, gone, tied = X.shape[0], missing_rows(X), TIED[str(X.dtype)]
+    there = np.arange(n) if gone is None else np.flatnonzero(~gone)
+    X = (X if gone is None else X[there]).astype(np.float64)
+    lengths = np.asarray((X.multiply(X) if sp.issparse(X) else X * X).sum(axis=1)).ravel()
+    some, k = len(there), min(k, len(there) - 1)
+    nearest = np.full((n, k), np.inf)
+    counts, columns, parts = np.zeros(n, dtype=np.int64), [], []
+    step = max(1, BLOCK // some // (2 if sp.issparse(X) else 1))
+    for start in range(0, some, step):
+        block = slice(start, min(start + step, some))
+        i, j, squares, shares, low = _block(X, lengths, block, k, tied)
+        _check_crowd(len(i), some - start, len(low))
+        counts[there[block]] = np.bincount(i, minlength=len(low))
+        nearest[there[block]] = low
+        columns.append(there[j])
+        parts.append((squares, shares))
+    squares, shares = (np.concatenate(several) for several in zip(*parts, strict=True))
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    graph = sp.csr_array((shares, np.concatenate(columns), ends), shape=(n, n))
+    return Near(graph, squares, nearest)
+
+
+def _block(
+    X: Any, lengths: np.ndarray, block: slice, k: int, tied: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Rows, columns, squares and shares of the neighbours of some samples, and their nearest."""
+    G = X[block] @ X.T
+    D2 = G.toarray() if sp.issparse(G) else G
+    own = lengths[block]
+    D2 *= -2
+    D2 += own[:, None]
+    D2 += lengths
+    D2[np.arange(len(own)), np.arange(block.start, block.stop)] = np.inf
+    low = np.sort(np.partition(D2, k - 1, axis=1)[:, :k], axis=1)
+    last = low[:, -1]
+    slack = tied * (own + np.maximum(last, 0))
+    i, j = np.nonzero(D2 <= (last + slack)[:, None])
+    squares = D2[i, j]
+    closer = squares < (last - slack)[i]
+    n_closer = np.bincount(i[closer], minlength=len(own))
+    n_tied = np.bincount(i[~closer], minlength=len(own))
+    shares = np.where(closer, 1.0, ((k - n_closer) / n_tied)[i])
+    kept = closer | ((n_tied <= CROWD * k) | (n_closer == 0))[i]
+    noise = 2**7 * np.finfo(np.float64).eps * own  # what rounding leaves between equal samples
+    squares[squares <= noise[i]] = 0
+    low[low <= noise[:, None]] = 0
+    return i[kept], j[kept], squares[kept], shares[kept], low
+
+
+def _check_crowd(entries: int, left: int, done: int) -> None:
+    """Refuse graphs that do not fit in memory, because very many samples are equally far."""
+    need, free = 64 * entries * left / done, available_memory()
+    if free is not None and need > free:
+        raise MemoryError(
+            f"A sample has {entries / done:.0f} neighbours at equal distances on average, and "
+            f"their graph needs about {need / 2**30:.0f} GiB, but {free / 2**30:.0f} GiB are "
+            "free: leave out views in which most samples are equal, or scale them in another way."
+        )
+
+
+def entry_rows(A: sp.csr_array) -> np.ndarray:
+    """Row numbers of the stored entries of a csr_array.
+
+    Examples
+    --------
+    >>> entry_rows(sp.csr_array(np.array([[0, 1], [1, 1]])))
+    array([0, 1, 1])
+    """
+    return np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+
+
+def mean_of_graphs(graphs: Sequence[sp.csr_array], Xs: Sequence[Any]) -> sp.csr_array:
+    """Symmetric mean of the graphs of the views: over the views that both samples of a pair have.
+
+    Examples
+    --------
+    >>> A = sp.csr_array(np.array([[0.0, 1.0], [0.0, 0.0]]))
+    >>> X = np.ones((2, 1))
+    >>> mean_of_graphs([A, A.T], [X, X]).toarray()
+    array([[0. , 0.5],
+           [0.5, 0. ]])
+    >>> mean_of_graphs([A, 0 * A], [X, np.array([[1.0], [np.nan]])]).toarray()
+    array([[0. , 0.5],
+           [0.5, 0. ]])
+    """
+    total: Any = sum(graphs)
+    W = sp.csr_array((total + total.T) / 2)
+    W.sort_indices()
+    i, j = entry_rows(W), W.indices
+    shared = np.zeros(len(j))
+    for X in Xs:
+        gone = missing_rows(X)
+        shared += 1 if gone is None else ~(gone[i] | gone[j])
+    W.data /= shared
+    return W
+
+
+def local_kernel(D2: np.ndarray, sums: np.ndarray, mu: float) -> np.ndarray:
+    """Similarities ``exp(-d^2 / (2 (mu eps)^2))`` with eps = (m_i + m_j + d) / 3, in new memory.
+
+    ``sums`` are m_i + m_j, the mean distances of the two samples to their neighbours: where samples
+    lie close together the kernel is narrow. Equal samples have similarity 1.
+
+    Examples
+    --------
+    >>> local_kernel(np.array([0.0, 4.0]), np.array([0.0, 4.0]), 0.5).round(4)
+    array([1.    , 0.1353])
+    """
+    eps = (sums + np.sqrt(D2)) / 3
+    return np.exp(-D2 / (2 * (mu * np.where(eps > 0, eps, 1)) ** 2))
+
+
+def diffused(S: sp.csr_array, A: np.ndarray) -> np.ndarray:
+    """``S A S^T`` for a sparse S and a dense symmetric A, in parts that stay in the cache.
+
+    Examples
+    --------
+    >>> S = sp.csr_array(np.array([[0.5, 0.5], [0.0, 1.0]]))
+    >>> diffused(S, np.eye(2))
+    array([[0.5, 0.5],
+           [0.5, 1. ]])
+    """
+    n = A.shape[0]
+    B, C = np.empty_like(A), np.empty_like(A)
+    for start in range(0, n, COLUMNS):
+        part = slice(start, start + COLUMNS)
+        B[:, part] = S @ np.ascontiguousarray(A[part].T)  # S A
+    for start in range(0, n, COLUMNS):  # S (S A)^T: the rows from here on, and their mirror image
+        part = slice(start, start + COLUMNS)
+        C[start:, part] = S[start:] @ np.ascontiguousarray(B[part].T)
+        C[part, part.stop :] = C[part.stop :, part].T
+    return C

@@ -1,0 +1,121 @@
+"""MeanGraph: spectral clustering of the mean of the views' neighbour graphs.
+
+A_v links every sample to its k nearest in view v::
+
+    W = 1/V sum_v (A_v + A_v^T) / 2
+
+with weights 1, or those of self-tuning spectral clustering, in which s_i is the distance of sample
+i to its 7th neighbour (to the k-th, if k is below 7)::
+
+    (A_v)_ij = exp(-d_ij^2 / (s_i s_j))
+
+Of two samples that lack views, the mean is over the views that both have. Samples that are equally
+far share the last places among the k (`polyspan.graphs.knn`): W does not depend on the order of the
+samples. s_i = 0, with seven duplicates, is replaced by the mean of the other s.
+
+The graphs stay apart until they are added: a view that sees the clusters is not drowned by the
+features of another. It is the simplest late fusion, and a baseline that is hard to beat.
+
+Reference for the weights: L. Zelnik-Manor, P. Perona, "Self-tuning spectral clustering", NIPS 2004.
+"""
+
+import numpy as np
+import scipy.sparse as sp
+
+from polyspan.base import About, GraphClusterer
+from polyspan.graphs.knn import mean_of_graphs, nearest_neighbors
+from polyspan.inputs.params import neighbors, one_of, param
+from polyspan.inputs.scaling import numpy_views
+from polyspan.inputs.views import Views
+from polyspan.solvers.arrays import Array
+from polyspan.solvers.loop import Solution
+
+SEVENTH = 7  # the neighbour whose distance is the width at a sample
+
+
+class MeanGraph(GraphClusterer):
+    """Mean of the neighbour graphs of the views: sparse, takes samples that lack views.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    n_neighbors : int or None, default=None
+        Neighbours in the graph of every view; None is min(10, n - 1).
+    weights : {"binary", "self_tuning"}, default="binary"
+        Weights of the links: 1, or smaller for samples that are far apart, measured by the
+        distances around them.
+    scale : {"unit", "standard+unit", None}, default="unit"
+        Scaling of samples to unit length, after standardising features if asked.
+    n_init : int, default=20
+        Restarts of k-means.
+    views : list of slices or of column lists, default=None
+        Cuts a single 2-D ``X`` into views.
+    random_state : int, RandomState or None, default=None
+        Seeds k-means; the graph does not depend on it.
+
+    Attributes
+    ----------
+    labels_ : (n,) array
+        Cluster of every sample.
+    affinity_matrix_ : scipy.sparse matrix
+        The mean graph W.
+
+    Examples
+    --------
+    >>> from polyspan import MeanGraph
+    >>> from polyspan.datasets import make_subspaces
+    >>> data = make_subspaces(n_samples=60, n_clusters=3, subspace_dim=2, random_state=0)
+    >>> MeanGraph(n_clusters=3, random_state=0).fit_predict(data.views).shape
+    (60,)
+    """
+
+    about = About(
+        paper="baseline",
+        objective="normalised cut of the mean of the views' k-NN graphs",
+        needs="n_neighbors, scale",
+        cost="O(n^2 d) once, sparse eigenvectors; no n x n matrix",
+    )
+    view_tags = {"missing_views": True}
+    solve_counts = False
+
+    n_neighbors: int | None = param(neighbors(10), default=None)
+    weights: str = param(one_of("binary", "self_tuning"), default="binary")
+
+    def scaled(self, views: Views) -> list[Array]:
+        """Scale samples, in NumPy."""
+        return numpy_views(views, self.scale)
+
+    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+        """Return the mean graph W."""
+        k = self._neighbors(views.n_samples)
+        return Solution(mean_of_graphs([neighbor_graph(X, k, self.weights) for X in Xs], Xs))
+
+    def footprint(self, views: Views) -> tuple[float, float]:
+        """Count numbers per sample: features twice, and links with their places."""
+        links = self._neighbors(views.n_samples) * len(views.arrays)
+        return 0.0, sum(views.widths) + 2 * max(views.widths) + 16 * links + 2 * self.n_clusters
+
+
+def neighbor_graph(X: Array, k: int, weights: str = "binary") -> sp.csr_array:
+    """Graph A of one view, samples in rows: row i has the neighbours of sample i.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [1.0], [3.0]])
+    >>> neighbor_graph(X, 1).toarray()
+    array([[0., 1., 0.],
+           [1., 0., 0.],
+           [0., 1., 0.]])
+    >>> neighbor_graph(X, 1, "self_tuning").toarray().round(4)
+    array([[0.    , 0.3679, 0.    ],
+           [0.3679, 0.    , 0.    ],
+           [0.    , 0.1353, 0.    ]])
+    """
+    near = nearest_neighbors(X, k)
+    if weights == "binary":
+        return near.shares
+    s = np.sqrt(near.nearest[:, : min(SEVENTH, k)][:, -1])
+    known = (s > 0) & np.isfinite(s)
+    s = np.where(s > 0, s, np.mean(s[known]) if np.any(known) else 1.0)
+    return near.graph(np.exp(-near.squares / (s[near.rows] * s[near.shares.indices])))
