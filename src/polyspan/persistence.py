@@ -23,7 +23,8 @@ from polyspan.methods import METHODS
 from polyspan.selection import ConsensusClusterer
 from polyspan.solvers.arrays import to_numpy
 
-CLASSES: dict[str, Any] = {cls.__name__: cls for cls in (ConsensusClusterer, *METHODS.values())}
+_SAVED: list[Any] = [ConsensusClusterer, *METHODS.values()]
+CLASSES = {cls.__name__: cls for cls in _SAVED}
 FORMAT = 1  # increased whenever older versions cannot read the file
 _TEXT = "polyspan"  # name of the JSON text among the arrays
 
