@@ -238,7 +238,7 @@ def spoil(X, value, row=slice(None), column=slice(None)):
 WRONG = {
     "one view": (
         lambda X: X[:1],
-        r"^GRMSC.predict: got 1 views, but .* fitted on 2: give the same",
+        r"^GRMSC.predict: got 1 view, but .* fitted on 2: pass the same",
     ),
     "three views": (lambda X: [*X, X[0]], r"^GRMSC.predict: got 3 views, but .* fitted on 2"),
     "features": (lambda X: [X[0], X[1][:, 1:]], "^GRMSC.predict: view 1 has 13 features, .* on 14"),

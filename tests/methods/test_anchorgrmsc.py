@@ -362,7 +362,7 @@ def test_predict_matches_views_by_name(tmp_path, fitted_on, kind):
     assert_array_equal(model.predict({"b": X["b"], "a": X["a"]}), wanted)
     assert_array_equal(model.predict([X["a"], X["b"]]), wanted)
     assert np.any(model.predict([X["b"], X["a"]]) != wanted)
-    match = r"predict got the views 'a', 'c', but the model was fitted on 'a', 'b': give views of"
+    match = r"predict got the views 'a', 'c', but the model was fitted on 'a', 'b': pass views with"
     with pytest.raises(ValueError, match=match):
         model.predict({"a": X["a"], "c": X["b"]})
     with pytest.raises(ValueError, match=r"AnchorGRMSC\.predict"):
