@@ -310,7 +310,7 @@ def test_predict_names_what_is_wrong():
     model = AnchorGRMSC(3, n_anchors=20, random_state=0).fit(data.views)
     with pytest.raises(ValueError, match=r"predict: view 0 has 30 features, .* fitted on 20"):
         model.predict(data.views[::-1])
-    with pytest.raises(ValueError, match=r"predict: got 1 views, but the model was fitted on 2"):
+    with pytest.raises(ValueError, match=r"predict: got 1 view, but the model was fitted on 2"):
         model.predict(data.views[:1])
     with pytest.raises(ValueError, match=r"^The views differ in length"):
         model.predict([data.views[0], data.views[1][:5]])
