@@ -23,8 +23,10 @@ from polyspan.methods import METHODS
 from polyspan.selection import ConsensusClusterer
 from polyspan.solvers.arrays import to_numpy
 
-_SAVED: list[Any] = [ConsensusClusterer, *METHODS.values()]
-CLASSES = {cls.__name__: cls for cls in _SAVED}
+CLASSES: dict[str, type[MultiViewClusterer]] = {
+    "ConsensusClusterer": ConsensusClusterer,
+    **{cls.__name__: cls for cls in METHODS.values()},
+}
 FORMAT = 1  # increased whenever older versions cannot read the file
 _TEXT = "polyspan"  # name of the JSON text among the arrays
 

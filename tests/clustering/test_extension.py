@@ -238,7 +238,7 @@ def spoil(X, value, row=slice(None), column=slice(None)):
 WRONG = {
     "one view": (
         lambda X: X[:1],
-        r"^GRMSC.predict: got 1 views, but .* fitted on 2: give the same",
+        r"^GRMSC.predict: got 1 view, but .* fitted on 2: pass the same",
     ),
     "three views": (lambda X: [*X, X[0]], r"^GRMSC.predict: got 3 views, but .* fitted on 2"),
     "features": (lambda X: [X[0], X[1][:, 1:]], "^GRMSC.predict: view 1 has 13 features, .* on 14"),
@@ -269,7 +269,7 @@ def test_wrong_views(case):
 def test_wrong_names():
     old, new, *_ = halves()
     model = GRMSC(3, random_state=0).fit(dict(zip("ab", old, strict=True)))
-    match = r"^GRMSC.predict got the views 'a', 'c', but the model was fitted on 'a', 'b': give"
+    match = r"^GRMSC.predict got the views 'a', 'c', but the model was fitted on 'a', 'b': pass"
     with pytest.raises(ValueError, match=match):
         model.predict(dict(zip("ac", new, strict=True)))
     with pytest.raises(

@@ -310,7 +310,7 @@ def test_predict_names_what_is_wrong():
     model = AnchorGRMSC(3, n_anchors=20, random_state=0).fit(data.views)
     with pytest.raises(ValueError, match=r"predict: view 0 has 30 features, .* fitted on 20"):
         model.predict(data.views[::-1])
-    with pytest.raises(ValueError, match=r"predict: got 1 views, but the model was fitted on 2"):
+    with pytest.raises(ValueError, match=r"predict: got 1 view, but the model was fitted on 2"):
         model.predict(data.views[:1])
     with pytest.raises(ValueError, match=r"^The views differ in length"):
         model.predict([data.views[0], data.views[1][:5]])
@@ -362,7 +362,7 @@ def test_predict_matches_views_by_name(tmp_path, fitted_on, kind):
     assert_array_equal(model.predict({"b": X["b"], "a": X["a"]}), wanted)
     assert_array_equal(model.predict([X["a"], X["b"]]), wanted)
     assert np.any(model.predict([X["b"], X["a"]]) != wanted)
-    match = r"predict got the views 'a', 'c', but the model was fitted on 'a', 'b': give views of"
+    match = r"predict got the views 'a', 'c', but the model was fitted on 'a', 'b': pass views with"
     with pytest.raises(ValueError, match=match):
         model.predict({"a": X["a"], "c": X["b"]})
     with pytest.raises(ValueError, match=r"AnchorGRMSC\.predict"):

@@ -117,7 +117,7 @@ def test_a_setting_that_fails_is_a_row(planted):
 
 def test_a_method_that_only_fails_is_told(planted):
     members = [*baselines(90, 3, False), LRR()]
-    with pytest.warns(UserWarning, match=r"All 1 members of LRR failed .*LRR takes one view"):
+    with pytest.warns(UserWarning, match=r"The only member of LRR failed .*LRR takes one view"):
         found = ConsensusClusterer(3, members=members, random_state=0).fit(planted.views)
     assert found.table_[-1]["status"] == "failed"
     assert {row["status"] for row in found.table_[:-1]} == {"ok"}
@@ -506,7 +506,7 @@ def test_how_it_shows(planted):
     shown = str(model)
     assert shown.startswith(repr(model))
     sure = f"{np.mean(model.certainty_):.2f}"
-    assert f"3 clusters of 90 samples (30, 30, 30), certainty {sure} on average" in shown
+    assert f"3 clusters in 90 samples (30, 30, 30), certainty {sure} on average" in shown
     rows = [line.split() for line in shown.splitlines()[-7:]]
     assert rows[0] == ["members", "ran", "used", "agreement", "seconds"]
     own = [row for row in model.table_ if row["group"] == "ConcatSpectral standard+unit"]

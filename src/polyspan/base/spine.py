@@ -296,8 +296,8 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
         name = type(self).__name__
         if len(arrays) != len(self.view_names_):
             raise ValueError(
-                f"{name}.predict: got {len(arrays)} views, but the model was fitted on "
-                f"{len(self.view_names_)}: pass the same views as to fit."
+                f"{name}.predict: got {len(arrays)} view{'s' * (len(arrays) != 1)}, but the model "
+                f"was fitted on {len(self.view_names_)}: pass the same views as to fit."
             )
         numbers = [str(k) for k in range(len(self.view_names_))]
         if named and names != self.view_names_ and self.view_names_ != numbers:

@@ -198,8 +198,8 @@ class ConsensusClusterer(MultiViewClusterer):
         sizes = np.unique(self.labels_, return_counts=True)[1]
         shown = ", ".join(map(str, sizes[:20])) + ", ..." * (len(sizes) > 20)
         return (
-            f"{len(sizes)} clusters of {len(self.labels_)} samples ({shown}), certainty "
-            f"{np.mean(self.certainty_):.2f} on average"
+            f"{len(sizes)} cluster{'s' * (len(sizes) != 1)} in {len(self.labels_)} samples "
+            f"({shown}), certainty {np.mean(self.certainty_):.2f} on average"
         )
 
     def _html_repr(self) -> str:

@@ -103,9 +103,10 @@ def _check_failures(table: list[Row]) -> None:
     for method in dict.fromkeys(row["method"] for row in failed):
         own = [row for row in table if row["method"] == method]
         if all(row["status"] == "failed" for row in own):
+            who = "The only member" if len(own) == 1 else f"All {len(own)} members"
             warn_user(
-                f"All {len(own)} members of {method} failed ({own[0]['reason']}): the labels come "
-                "only from the other methods."
+                f"{who} of {method} failed ({own[0]['reason']}): the labels come only from the "
+                "other methods."
             )
 
 
