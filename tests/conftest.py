@@ -41,14 +41,20 @@ def data_dir() -> Path:
 @pytest.fixture(scope="session")
 def omics_dir() -> Path:
     """Folder with the published multi-omics files; without it tests are skipped, or fail in CI."""
-    return folder_with("breast_tcga.rda")
+    from polyspan.datasets.load import LOADERS
+    from polyspan.datasets.registry import find_entry
+
+    return folder_with(*(file.name for name in LOADERS for file in find_entry(name).files))
 
 
-def folder_with(name: str) -> Path:
-    for folder in os.environ.get("POLYSPAN_DATA", "").split(os.pathsep):
-        if folder and (Path(folder) / name).is_file():
+def folder_with(*names: str) -> Path:
+    absent = list(names)
+    for folder in filter(None, os.environ.get("POLYSPAN_DATA", "").split(os.pathsep)):
+        lacking = [name for name in names if not (Path(folder) / name).is_file()]
+        if not lacking:
             return Path(folder)
-    reason = f"the published data sets are not here: no folder in POLYSPAN_DATA has {name}"
+        absent = min(absent, lacking, key=len)
+    reason = f"the published data sets are not here: POLYSPAN_DATA lacks {', '.join(absent[:3])}"
     if os.environ.get("POLYSPAN_REQUIRE_DATA"):
         pytest.fail(reason)
     pytest.skip(reason)

@@ -172,7 +172,7 @@ def test_each_yale_view_tells_people_apart(data_dir):
 
 @pytest.mark.slow
 def test_import_needs_no_optional_package():
-    block = "import sys\nfor m in ('h5py', 'skimage'): sys.modules[m] = None\n"
+    block = "import sys\nfor m in ('h5py', 'rdata', 'skimage'): sys.modules[m] = None\n"
     use = "from polyspan.datasets import load_dataset\nprint(load_dataset('digits').n_clusters)"
     answer = subprocess.run(
         [sys.executable, "-c", block + use], capture_output=True, text=True, check=True
