@@ -35,6 +35,7 @@ LINEAR = [  # no n x n matrices
     "fpmvs",
     "meangraph",
     "nemo",
+    "fastmice",
 ]
 SQUARE = [name for name in METHODS if name not in LINEAR]
 # All common checks of these take a second; those of the others a minute together.

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from polyspan.methods.cotrainspectral import CoTrainSpectral
     from polyspan.methods.csmsc import CSMSC
     from polyspan.methods.dimsc import DiMSC
+    from polyspan.methods.fastmice import FastMICE
     from polyspan.methods.fpmvs import FPMVS
     from polyspan.methods.gmc import GMC
     from polyspan.methods.grmsc import GRMSC
@@ -69,6 +70,7 @@ __all__ = [
     "ConcatSpectral",
     "ConsensusClusterer",
     "DiMSC",
+    "FastMICE",
     "MeanGraph",
     "count_clusters",
     "load_model",
@@ -105,6 +107,7 @@ _HOMES = {  # where the names are written
     "ConcatSpectral": "polyspan.methods.baselines",
     "ConsensusClusterer": "polyspan.selection.estimator",
     "DiMSC": "polyspan.methods.dimsc",
+    "FastMICE": "polyspan.methods.fastmice",
     "MeanGraph": "polyspan.methods.meangraph",
     "count_clusters": "polyspan.selection.count",
     "load_model": "polyspan.persistence",

@@ -13,6 +13,7 @@ from polyspan.methods.coregspectral import CoRegSpectral
 from polyspan.methods.cotrainspectral import CoTrainSpectral
 from polyspan.methods.csmsc import CSMSC
 from polyspan.methods.dimsc import DiMSC
+from polyspan.methods.fastmice import FastMICE
 from polyspan.methods.fpmvs import FPMVS
 from polyspan.methods.gmc import GMC
 from polyspan.methods.grmsc import GRMSC
@@ -79,6 +80,7 @@ METHODS = Methods(
         CGD,
         LMVSC,
         FPMVS,
+        FastMICE,
         BestSingleView,
         ConcatKMeans,
         ConcatSpectral,
