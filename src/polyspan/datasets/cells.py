@@ -13,6 +13,7 @@ from polyspan.datasets.rfiles import RTable, read_r
 from polyspan.datasets.tables import read_csv
 
 N_COMPONENTS = 20
+N_GENES = 2_000  # of largest dispersion
 CELL_TOTAL = 10_000  # counts of every cell after normalisation
 
 
@@ -23,7 +24,8 @@ def citeseq_pbmc(rna: Path, protein: Path, truth: Path) -> Content:
     types = dict(zip(known["Barcode"], known["trueType"], strict=True))
     cells = [one for one in genes.rows if types.get(one, "unknown") != "unknown"]
     counts, marks = (_rows(table, cells) for table in (genes, proteins))
-    views = [principal_components(log_normalized(counts)), centred_log_ratio(marks)]
+    expressed = most_dispersed(log_normalized(counts))
+    views = [principal_components(expressed), centred_log_ratio(marks)]
     classes = np.array([types[one] for one in cells])
     return Content(views, classes, {"id": np.array(cells), "type": classes})
 
@@ -91,6 +93,22 @@ def centred_log_ratio(counts: Any) -> NDArray[np.float64]:
     """
     logs = np.log1p(counts.toarray() if sparse.issparse(counts) else counts)
     return logs - logs.mean(axis=1, keepdims=True)
+
+
+def most_dispersed(matrix: Any, n: int = N_GENES) -> Any:
+    """Return the n columns of a sparse matrix with the largest variance in units of their mean.
+
+    Examples
+    --------
+    >>> counts = sparse.csr_array(np.array([[4.0, 2.0, 0.0], [0.0, 2.0, 1.0]]))
+    >>> most_dispersed(counts, 2).toarray()
+    array([[4., 0.],
+           [0., 1.]])
+    """
+    mean = np.asarray(matrix.mean(axis=0)).ravel()
+    squares = np.asarray(matrix.multiply(matrix).mean(axis=0)).ravel()
+    dispersion = (squares - mean**2) / np.where(mean > 0, mean, np.inf)
+    return matrix[:, np.sort(np.argsort(-dispersion, kind="stable")[:n])]
 
 
 def principal_components(matrix: Any, n: int = N_COMPONENTS) -> NDArray[np.float64]:
