@@ -9,46 +9,78 @@ import scipy.sparse as sp
 from polyspan.clustering.spectral import cluster_rows, spectral_clustering
 from polyspan.solvers.arrays import inverse_root
 
-LEFT_OUT = 0.25  # share of the settings; benchmarks/consensus_rules.py compares others
+SHARE = 1 / 3  # of the members, the best, enter the consensus
+FEWEST = 5  # but at least so many
 
 
-def rank_settings(labels: np.ndarray, groups: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Score settings by their agreement with the others, and weigh them for the consensus.
+def rank_members(
+    labels: np.ndarray,
+    families: Sequence[str],
+    groups: Sequence[str],
+    modularities: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Score members by agreement and by modularity, and weigh them for the consensus.
+
+    The score is the product of the agreement with the other families and of the modularity on the
+    views' neighbour graphs. A block of like members cannot raise its own agreement, and where
+    agreement misleads, because families err together, the views object. The best third enter the
+    consensus, five at least, and every group (a family in one scaling) has one vote.
 
     Parameters
     ----------
     labels : (m, n) array of int
-        One row of labels per setting.
+        One row of labels per member.
+    families : m strings
+        Which members are of one kind.
     groups : m strings
-        Group of each setting; settings in the same group are alike.
+        Which members share a vote.
+    modularities : (m, v) array
+        Modularity of every member's labels in every view.
 
     Returns
     -------
     agreement : (m,) array
-        Mean normalised mutual information with the other settings, averaged within each group and
-        then over the groups.
+        Mean over the other families of the mean normalised mutual information with their members;
+        with a single family, with the other members.
+    scores : (m,) array
+        Agreement times modularity, the latter in every view as a share of the best member's.
     weights : (m,) array
-        0 for the quarter with the least agreement, equal for the others; they sum to 1.
+        0 for members that are left out; the sum is 1, and that of every group the same.
 
     Examples
     --------
-    >>> labels = np.array([[0, 0, 1, 1]] * 3 + [[0, 1, 0, 1]])
-    >>> agreement, weights = rank_settings(labels, ["a", "a", "b", "b"])
-    >>> agreement.round(2), weights.round(2)
-    (array([0.75, 0.75, 0.5 , 0.  ]), array([0.33, 0.33, 0.33, 0.  ]))
+    >>> labels = np.array([[0, 0, 1, 1]] * 5 + [[0, 1, 0, 1]])
+    >>> families = ["a", "a", "b", "b", "c", "c"]
+    >>> found = rank_members(labels, families, families, np.ones((6, 1)))
+    >>> found[0].round(2), found[2].round(2)
+    (array([0.75, 0.75, 0.75, 0.75, 1.  , 0.  ]), array([0.17, 0.17, 0.17, 0.17, 0.33, 0.  ]))
     """
     A = pairwise_nmi(labels)
+    m, kinds = len(A), np.array(families)
+    agreement = _agreement(A, kinds)
+    best = modularities.max(axis=0)
+    known = best > 0
+    shares = modularities[:, known] / best[known]
+    scores = agreement * (shares.mean(axis=1) if known.any() else 1.0)
+    limit = np.sort(scores)[::-1][min(m, max(FEWEST, int(np.ceil(SHARE * m)))) - 1]
+    used = scores >= limit - 1e-12  # equal ones alike
+    places = np.unique(np.array(groups), return_inverse=True)[1]
+    sizes = np.bincount(places[used], minlength=places.max() + 1)
+    weights = np.where(used, 1.0 / np.maximum(sizes[places], 1), 0.0)
+    return agreement, scores, weights / weights.sum()
+
+
+def _agreement(A: np.ndarray, families: np.ndarray) -> np.ndarray:
+    """Mean over the other families of the mean similarity to their members."""
     m = len(A)
-    names = np.array(groups)
-    means = []
-    for group in dict.fromkeys(groups):
-        others = (names == group)[None, :] & ~np.eye(m, dtype=bool)  # not with itself
-        counts = others.sum(axis=1)
-        means.append(np.where(counts > 0, (A * others).sum(axis=1) / np.maximum(counts, 1), np.nan))
-    # A setting alone in its group has no mean there; a single setting agrees with itself.
-    agreement = np.nanmean(np.array(means), axis=0) if m > 1 else np.ones(1)
-    kept = agreement >= np.quantile(agreement, LEFT_OUT)
-    return agreement, kept / kept.sum()
+    if m == 1:
+        return np.ones(1)
+    names = list(dict.fromkeys(families.tolist()))
+    if len(names) == 1:
+        return (A.sum(axis=1) - 1) / (m - 1)
+    means = np.array([A[:, families == name].mean(axis=1) for name in names])
+    own = np.array([families == name for name in names])
+    return np.where(own, 0.0, means).sum(axis=0) / (len(names) - 1)
 
 
 def pairwise_nmi(labels: np.ndarray) -> np.ndarray:

@@ -1,19 +1,29 @@
 """Which settings run: those of GRMSC, or of AnchorGRMSC for many samples, and the baselines."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import scipy.sparse as sp
 from array_api_compat import device as array_device
+from sklearn.utils import get_tags
 
 from polyspan.base import MultiViewClusterer
+from polyspan.inputs.rows import missing_rows
+from polyspan.inputs.scaling import Scaling
 from polyspan.inputs.views import Views
 from polyspan.methods.anchor_grmsc.estimator import AnchorGRMSC
 from polyspan.methods.baselines import ConcatKMeans, ConcatSpectral
+from polyspan.methods.cgd import CGD
+from polyspan.methods.fastmice import FastMICE
 from polyspan.methods.grmsc import GRMSC
 from polyspan.methods.lmvsc import LMVSC
+from polyspan.methods.meangraph import MeanGraph
+from polyspan.methods.nemo import NEMO
+from polyspan.methods.snf import SNF
 
 SCALINGS = ("unit", "standard+unit")
+FIRST = ((300.0, 100.0), (1.0, 1.0))  # lam1 and lam2 of GRMSC without the second order
 FULL_GRID_BELOW = 1500  # samples; above, the number of solves falls like 1 / n^2
 # Up to this many samples, solutions are exact: for 4,000 one takes three minutes on two cores, for
 # 10,000 nine seconds and 11 GiB on a GPU (docs/speed.md).
@@ -28,26 +38,19 @@ LINKS = 10_000_000  # of samples to anchors, for the larger number of anchors
 FULL_ANCHOR_GRID_BELOW = 50_000  # samples; above, there are fewer solves
 
 
-def default_grid(n: int, n_clusters: int) -> list[dict[str, Any]]:
-    """Return the settings of `GRMSC` in the pool for n samples, the most different first.
-
-    Neighbourhoods and kept entries are at most as large as a cluster of mean size, because larger
-    ones join clusters. One solve gives a representation that is used for several affinities.
+def affinities(n: int, n_clusters: int) -> list[dict[str, Any]]:
+    """Affinities of every representation of `GRMSC`: kept entries are at most a mean cluster's.
 
     Examples
     --------
-    >>> [len(default_grid(n, 5)) for n in (100, 500, 1000, 2000, 5000)]
-    [20, 42, 42, 21, 3]
+    >>> [len(affinities(n, 5)) for n in (40, 100, 500)]
+    [2, 2, 3]
     """
     size = max(10, n // n_clusters)
-    affinities: list[dict[str, Any]] = [
+    sparse: list[dict[str, Any]] = [
         {"affinity": "sparse", "n_kept": kept} for kept in (10, 30) if kept <= size
     ]
-    return [
-        solve | affinity
-        for solve in exact_solves(n, (min(30, size), 10, size))
-        for affinity in [*affinities, {"affinity": "dense"}]
-    ]
+    return [*sparse, {"affinity": "dense"}]
 
 
 def anchor_grid(n: int, n_clusters: int) -> list[dict[str, Any]]:
@@ -74,42 +77,80 @@ def anchor_grid(n: int, n_clusters: int) -> list[dict[str, Any]]:
     return [solve | {"n_kept": kept} for solve in solves for kept in (3, 10)]
 
 
-def baselines(n: int, n_clusters: int, anchored: bool) -> list[MultiViewClusterer]:
-    """Methods that cost little, or that are a usual choice for this many samples."""
-    models: list[MultiViewClusterer] = []
-    if anchored:
-        more = min(n, max(FEWEST_ANCHORS, 2 * n_clusters))
-        models += [LMVSC(scale=scale, n_anchors=m) for m in (None, more) for scale in SCALINGS]
-    if n <= SPECTRAL_UP_TO:
-        models += [
-            ConcatSpectral(scale=scale, n_neighbors=min(k, n - 1))
-            for k in ((10, 30) if anchored else (10, 15, 30))
-            for scale in SCALINGS
-        ]
-    return models + [ConcatKMeans(scale=scale) for scale in SCALINGS]
-
-
 def default_members(
-    views: Views, n_clusters: int, device: str | None = None
+    views: Views,
+    n_clusters: int,
+    device: str | None = None,
+    scalings: Sequence[Sequence[Scaling]] = (("unit",), ("standard+unit",)),
 ) -> list[MultiViewClusterer]:
-    """Return the members of a consensus: the baselines and the grid that suits the samples.
+    """Return the members of a consensus, the cheap ones first.
+
+    Each runs in every scaling; GRMSC, AnchorGRMSC and LMVSC only in those with unit length, or in
+    the first where there is none. Samples that lack a view leave only the members that take them.
+
+    Parameters
+    ----------
+    views : Views
+        Checked views.
+    n_clusters : int
+        Number of clusters, which limits neighbourhoods.
+    device : str or None
+        Where GRMSC computes.
+    scalings : sequence of scalings
+        One per view in each, or one for all views.
 
     Examples
     --------
-    >>> import numpy as np
     >>> from polyspan.inputs.views import check_views
+    >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(60, 5))
     >>> members = default_members(check_views([X, X]), 3)
-    >>> sorted({type(one).__name__ for one in members})
-    ['ConcatKMeans', 'ConcatSpectral', 'GRMSC']
+    >>> list(dict.fromkeys(type(one).__name__ for one in members))
+    ['ConcatKMeans', 'MeanGraph', 'NEMO', 'ConcatSpectral', 'CGD', 'SNF', 'FastMICE', 'GRMSC']
     """
-    n = views.n_samples
-    if exactly(views, device):
-        own = [GRMSC(device=device, **params) for params in default_grid(n, n_clusters)]
-        return baselines(n, n_clusters, False) + own
-    return baselines(n, n_clusters, True) + [
-        AnchorGRMSC(**params) for params in anchor_grid(n, n_clusters)
+    n, exact = views.n_samples, exactly(views, device)
+    scales = [scale[0] if len(set(scale)) == 1 else tuple(scale) for scale in scalings]
+    lengths = [s for s, own in zip(scales, scalings, strict=True) if _unit_length(own)] or scales[:1]
+    members = [one(scale=s) for one in cheap_members(n, exact) for s in scales]
+    if exact:
+        size = {"n_neighbors": min(30, max(10, n // n_clusters), n - 1)}
+        first = [size | {"lam1": a, "lam2": b, "regularizer": "first_order"} for a, b in FIRST]
+        solves = exact_solves(n, (min(30, max(10, n // n_clusters)), 10, max(10, n // n_clusters)))
+        solves = [p for p in solves if p.pop("scale") == SCALINGS[0]]
+        solves = solves[:1] + first + solves[1:]
+        kept = affinities(n, n_clusters)
+        members += [
+            GRMSC(scale=s, device=device, **solve, **affinity)
+            for solve in solves[: max(1, int(len(solves) * min(1.0, (FULL_GRID_BELOW / n) ** 2)))]
+            for s in lengths
+            for affinity in kept
+        ]
+    else:
+        few = max(FEWEST_ANCHORS, 2 * n_clusters)
+        members += [LMVSC(scale=s, n_anchors=m) for m in (None, min(n, few)) for s in lengths]
+        grid = [p for p in anchor_grid(n, n_clusters) if p["scale"] == SCALINGS[0]]
+        members += [AnchorGRMSC(**(p | {"scale": s})) for p in grid for s in lengths]
+    if any(missing_rows(view) is not None for view in views.arrays):
+        return [one for one in members if get_tags(one).missing_views]
+    return members
+
+
+def cheap_members(n: int, exact: bool) -> list[Callable[..., MultiViewClusterer]]:
+    """Members that need no optimisation, by what one calls with a scaling."""
+    k, more = min(10, n - 1), min(20, n - 1)
+    found: list[Callable[..., MultiViewClusterer]] = [
+        ConcatKMeans,
+        partial(MeanGraph, n_neighbors=k),
+        partial(MeanGraph, n_neighbors=more, weights="self_tuning"),
+        partial(NEMO, n_neighbors=more),
     ]
+    if n <= SPECTRAL_UP_TO:
+        found += [partial(ConcatSpectral, n_neighbors=min(k, n - 1)) for k in (10, 30)]
+    return [*found, CGD, SNF, FastMICE] if exact else [*found, FastMICE]
+
+
+def _unit_length(scaling: Sequence[Scaling]) -> bool:
+    return any(one is not None and one.endswith("unit") for one in scaling)
 
 
 def exactly(views: Views, device: str | None) -> bool:
