@@ -14,7 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
 
 from polyspan import GRMSC, LRR, METHODS, ConcatKMeans, ConcatSpectral
-from polyspan.inputs.scaling import scale_views
+from polyspan.inputs.choice import scalings_for
+from polyspan.inputs.scaling import SCALES, scale_views
 from polyspan.inputs.views import check_views
 
 pytestmark = pytest.mark.slow
@@ -165,9 +166,29 @@ def test_scaling_is_finite_or_says_why(views, scale):
         assert np.all(np.isfinite(dense))
         if scale is None:
             continue
+        if scale == "standard":
+            assert np.all(np.abs(dense) <= 2 * len(dense) ** 0.5)
+            continue
         lengths = np.linalg.norm(dense.astype(np.float64), axis=1)
         near = 10 * np.finfo(view.dtype).eps
         assert np.all((lengths == 0) | (np.abs(lengths - 1) < near))
         if scale == "unit":
             full = before.toarray() if sp.issparse(before) else before
             np.testing.assert_array_equal(lengths > 0, np.any(full != 0, axis=1))
+
+
+@given(views=some_views(extreme))
+@examples(300, **unhurried)
+@example(views=[np.array([[1.7e308, 5e-324], [-1.7e308, 0.0]])])
+@example(views=[sp.csr_array([[1.7e308, 5e-324], [-1.7e308, 0.0]])])
+def test_a_scaling_is_chosen_for_any_view(views):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Some of the .* samples are all zeros")
+        try:
+            checked = check_views(views)
+        except ValueError:
+            return
+        warnings.simplefilter("error")
+        for combination in scalings_for(checked):
+            assert len(combination) == len(checked.arrays)
+            assert set(combination) <= set(SCALES)

@@ -55,6 +55,15 @@ def test_parameters_seed_and_out(folder):
     assert "labels.csv" not in names(folder)
 
 
+def test_one_scaling_per_view(folder):
+    arguments = ["--method", "ConcatSpectral", "--clusters", "3"]
+    assert main(["fit", *FILES, *arguments, "--set", "scale=('unit', 'standard')"]) == 0
+    direct = ConcatSpectral(3, scale=("unit", "standard"), random_state=0)
+    assert column(read_labels()) == direct.fit_predict(DATA.views).tolist()
+    settings = json.loads(Path("labels.json").read_text())
+    assert settings["parameters"]["scale"] == ["unit", "standard"]
+
+
 def test_rows_are_counted_when_there_are_no_ids(capsys):
     for name, view in zip("ab", DATA.views, strict=True):
         np.save(f"{name}.npy", view)

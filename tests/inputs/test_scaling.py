@@ -120,7 +120,7 @@ def test_only_views_that_are_standardised_become_dense():
 def test_every_method_scales_each_view_in_its_own_way(name):
     few = {"max_iter": 5} if "max_iter" in METHODS[name].parameter_checks() else {}
     if name == "anchorgrmsc":
-        few = {}  # after five iterations Z is rounding error
+        few = {}  # after five iterations its graph may be in more than three parts: no clear labels
     for scale in ["standard", *MIXED]:
         model = METHODS[name](3, random_state=0, scale=scale, **few).fit(planted())
         plain = METHODS[name](3, random_state=0, scale=None, **few).fit(scaled(planted(), scale))

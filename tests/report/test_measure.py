@@ -6,9 +6,9 @@ import scipy.sparse as sp
 from report.pages import Page, report
 from sklearn.metrics import normalized_mutual_info_score
 
-from polyspan import GRMSC, ConcatSpectral
+from polyspan import GMC, GRMSC, ConcatKMeans, ConcatSpectral
 from polyspan.datasets import load_file, make_subspaces
-from polyspan.report import measure
+from polyspan.report import measure, page
 
 
 def test_a_view_in_numbers():
@@ -90,6 +90,23 @@ def test_agreement_of_views(tmp_path, data_dir):
     # Only neighbours of the same cluster: a view of the labels themselves.
     near = measure.compare_view(np.eye(6)[model.labels_], model.labels_, "unit")
     assert near.nmi == pytest.approx(1, abs=1e-12)
+
+
+@pytest.mark.parametrize("cls", [ConcatSpectral, ConcatKMeans, GMC])
+def test_every_view_is_shown_as_it_was_scaled(tmp_path, cls, monkeypatch):
+    data = make_subspaces(60, 3, random_state=0)
+    own = "zscore" if cls is GMC else "unit"
+    model = cls(n_clusters=3, scale=(own, "standard"), random_state=0).fit(data.views)
+    seen, plain = [], page.compare_view
+
+    def watched(X, codes, scale):
+        seen.append(scale)
+        return plain(X, codes, scale)
+
+    monkeypatch.setattr(page, "compare_view", watched)
+    text = report(tmp_path, data, model)
+    assert seen == ["unit", "standard"]
+    assert f"scale=('{own}', 'standard')" in Page(text).shown
 
 
 def test_views_with_gaps_constant_views_and_many_samples(tmp_path):

@@ -21,6 +21,7 @@ ALIKE = 2.0  # spreads that differ by a smaller factor are all the same
 ZEROS = 1 / 3  # of all values are many
 DECADES = 1e3  # counts that differ by a larger factor need logarithms
 FAR = 3.0  # spreads between the mean of a column and zero
+TINY = np.finfo(np.float64).tiny  # instead of a spread that underflows
 COMPARED = 50  # columns, the first ones, whose correlations are looked at
 
 
@@ -37,8 +38,8 @@ class Columns(NamedTuple):
     values: Any  # NumPy or sparse array
     n_constant: int
     size: np.ndarray  # largest absolute value of each column
-    mean: np.ndarray
     spread: np.ndarray  # standard deviation
+    offset: np.ndarray  # distance of the mean from zero, in spreads
     positive: bool  # whether no value is negative
     whole: bool  # whether all values are whole numbers
     zeros: bool  # whether many values are zeros
@@ -104,8 +105,8 @@ def look_at_columns(X: Any) -> Columns:
     Examples
     --------
     >>> found = look_at_columns(np.array([[0.0, 1.0, 7.0], [0.0, 3.0, 7.0]]))
-    >>> found.n_constant, found.mean, found.spread, found.whole
-    (2, array([2.]), array([1.]), True)
+    >>> found.n_constant, found.spread, found.offset, found.whole
+    (2, array([1.]), array([2.]), True)
     """
     if sp.issparse(X):
         return _look_at_sparse(sp.csr_array(X))
@@ -113,12 +114,12 @@ def look_at_columns(X: Any) -> Columns:
     X = present_rows(X, missing_rows(X))
     size, mean, spread = (x.ravel().astype(np.float64) for x in moments_of(X))
     vary = spread > 10 * np.finfo(X.dtype).eps  # the spread of a constant column is rounding error
-    X, size = X[:, vary], size[vary]
+    X, size, offset = X[:, vary], size[vary], np.abs(mean[vary]) / spread[vary]
     positive, whole = bool(np.all(X >= 0)), _whole(X)
-    spread = size * spread[vary]
+    spread = np.maximum(size * spread[vary], TINY)
     zeros = _many_zeros(X, spread, whole) if positive and len(size) else False
     constant = int(np.sum(~vary))
-    return Columns(X, constant, size, size * mean[vary], spread, positive, whole, zeros)
+    return Columns(X, constant, size, spread, offset, positive, whole, zeros)
 
 
 def _look_at_sparse(X: sp.csr_array) -> Columns:
@@ -134,9 +135,10 @@ def _look_at_sparse(X: sp.csr_array) -> Columns:
     size = np.maximum(np.abs(high), np.abs(low))[vary].astype(np.float64)
     parts = X.data / size[X.indices]  # squares of very large numbers would overflow
     mean, squares = (np.bincount(X.indices, x, d) / n for x in (parts, parts**2))
-    spread = size * np.sqrt(np.maximum(squares - mean**2, 0))
+    spread = np.sqrt(np.maximum(squares - mean**2, np.finfo(np.float64).eps))
+    offset, spread = np.abs(mean) / spread, np.maximum(size * spread, TINY)
     positive = bool(np.all(X.data >= 0))
-    return Columns(X, n_constant, size, size * mean, spread, positive, _whole(X.data), True)
+    return Columns(X, n_constant, size, spread, offset, positive, _whole(X.data), True)
 
 
 def _many_zeros(X: np.ndarray, spread: np.ndarray, whole: bool) -> bool:
@@ -173,7 +175,7 @@ def _choose(c: Columns) -> tuple[tuple[Scaling, ...], str]:
         return ("standard+unit", "standard"), (
             "one column varies more than all others together, so they are standardised first"
         )
-    if float(np.median(np.abs(c.mean) / c.spread)) > FAR:
+    if float(np.median(c.offset)) > FAR:
         return ("standard+unit", "unit", "standard", None), (
             "values are far from zero compared with their spread, as expression values are, so "
             "columns are standardised first"
@@ -196,7 +198,7 @@ def _components(c: Columns) -> bool:
     n, d = c.values.shape
     if sp.issparse(c.values) or d < 2 or _factor(c.spread) < ALIKE:
         return False
-    centred = float(np.quantile(np.abs(c.mean) / c.spread, 0.95)) < 0.1 + 3 / np.sqrt(n)
+    centred = float(np.quantile(c.offset, 0.95)) < 0.1 + 3 / np.sqrt(n)
     ranks = np.argsort(np.argsort(-c.spread))
     if not centred or float(np.corrcoef(ranks, np.arange(d))[0, 1]) < 0.95:
         return False
@@ -209,7 +211,7 @@ def _one_unit(c: Columns) -> str:
     """Why columns of different spread are in one unit nevertheless; empty when they are not."""
     if c.positive and float(c.size.max()) <= 1 and float(np.median(c.size)) > 0.5:
         return "all values are between 0 and 1"
-    if len(c.size) >= MANY and _factor(np.hypot(c.mean, c.spread)) < MIXED / 2:
+    if len(c.size) >= MANY and _factor(c.spread * np.hypot(c.offset, 1)) < MIXED / 2:
         return "all of them lie in one range"
     return ""
 
@@ -224,7 +226,7 @@ def _span_decades(c: Columns) -> bool:
     """Whether values are counts or the like, some of them thousands of times larger."""
     if not c.positive or len(c.size) < FEW or c.size.max() / DECADES <= c.size.min():
         return False
-    skewed = np.mean(c.mean < c.spread) > 0.5
+    skewed = np.mean(c.offset < 1) > 0.5
     return bool(c.zeros or skewed or (c.whole and len(c.size) >= MANY))
 
 
@@ -232,7 +234,7 @@ def _factor(x: np.ndarray) -> float:
     """The 95% over the 5% quantile of positive numbers."""
     if not x.size:
         return 1.0
-    low, high = np.quantile(np.log10(np.maximum(x, 1e-300)), [0.05, 0.95])
+    low, high = np.quantile(np.log10(x), [0.05, 0.95])
     return float(10 ** min(high - low, 300.0))
 
 
