@@ -1,17 +1,20 @@
-"""Clustering without labels: the members of a consensus, their agreement, and how many clusters."""
+"""Clustering without labels: which members run, what they agree on, and how many clusters."""
 
-from polyspan.selection.consensus import consensus, pairwise_nmi, rank_settings
+from polyspan.selection.camps import find_camps
+from polyspan.selection.consensus import consensus, pairwise_nmi, rank_members
 from polyspan.selection.count import count_clusters
 from polyspan.selection.estimator import ConsensusClusterer
-from polyspan.selection.grids import anchor_grid, default_grid, default_members
+from polyspan.selection.grids import anchor_grid, default_members
+from polyspan.selection.quality import modularity
 
 __all__ = [
     "ConsensusClusterer",
     "anchor_grid",
     "consensus",
     "count_clusters",
-    "default_grid",
     "default_members",
+    "find_camps",
+    "modularity",
     "pairwise_nmi",
-    "rank_settings",
+    "rank_members",
 ]

@@ -2,9 +2,9 @@
 
 Without labels there is no way to tell which setting is good, but good settings tend to find the
 same clusters, while bad ones each find their own. So the samples are clustered by many members,
-each a method with its settings. Each member is scored by how well its labels agree with those of
-the others; the worst quarter is left out, and the samples are clustered once more by how often the
-remaining members put them together.
+each a method with its settings and scaling. Each member is scored by how well its labels agree with
+those of other families of methods, and by what the views say of them; the samples are clustered
+once more by how often the best third put them together.
 """
 
 import time
@@ -13,17 +13,22 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils import check_random_state, estimator_html_repr
 
 from polyspan.base import About, MultiViewClusterer
-from polyspan.inputs.params import device_or_none, integer, param, real
+from polyspan.inputs.choice import choose_scaling, scalings_for
+from polyspan.inputs.params import device_or_none, integer, param, per_view, real
+from polyspan.inputs.scaling import SCALES, Scale, Scaling, scaling_per_view
 from polyspan.inputs.views import Views
 from polyspan.progress import telling
-from polyspan.selection.consensus import consensus, pairwise_nmi, rank_settings
-from polyspan.selection.count import Evidence, check_countable, complete_views, count
+from polyspan.selection.camps import alternatives
+from polyspan.selection.consensus import FEWEST, consensus, pairwise_nmi, rank_members
+from polyspan.selection.count import Evidence, check_countable, count
 from polyspan.selection.grids import default_members
 from polyspan.selection.members import Row, fit_members, html_table, text_table
+from polyspan.selection.quality import view_graphs, view_modularity
 from polyspan.solvers.arrays import Array
 from polyspan.solvers.cache import sharing
 from polyspan.solvers.loop import Solution
@@ -34,6 +39,13 @@ def count_or_auto(value: Any) -> str | None:
     wrong = integer(1)(value)
     automatic = isinstance(value, str) and value == "auto"
     return None if wrong is None or automatic else f'{wrong}, or "auto"'
+
+
+def scaling_or_auto(value: Any) -> str | None:
+    """Check that a value is a scaling, one per view, or ``"auto"``."""
+    wrong = per_view(*SCALES)(value)
+    automatic = isinstance(value, str) and value == "auto"
+    return None if wrong is None or automatic else f"'auto' or {wrong}"
 
 
 def several_clusterers(value: Any) -> str | None:
@@ -50,16 +62,16 @@ def several_clusterers(value: Any) -> str | None:
 class ConsensusClusterer(MultiViewClusterer):
     """Cluster by what many methods and settings agree on; no labels, no tuning.
 
-    The members of the default pool are settings of `GRMSC` and the plain baselines
-    (`ConcatSpectral`, `ConcatKMeans`). With more than 4,000 samples (10,000 with a GPU as
-    ``device``), where `GRMSC` takes too long, they are settings of `AnchorGRMSC`, the same model at
-    a cost that is linear in the number of samples, and `LMVSC` is one more baseline;
-    `ConcatSpectral` runs up to 10,000 samples.
+    The default pool has members of several families, each in the scalings that suit the data: late
+    fusion (`MeanGraph`, `NEMO`, `CGD`, `SNF`), early fusion (`ConcatSpectral`, `ConcatKMeans`),
+    an ensemble (`FastMICE`) and subspaces (`GRMSC`, with and without the second order). With more
+    than 4,000 samples (10,000 with a GPU as ``device``) `AnchorGRMSC` and `LMVSC` replace `GRMSC`,
+    and `CGD` and `SNF`, which hold n x n matrices, leave. `print(model)` lists what ran.
 
-    A member's agreement is the mean normalised mutual information between its labels and those of
-    the other members, first averaged within groups of like members so that a large group does not
-    outvote a small one. The quarter that agrees least is left out; the samples are clustered
-    (spectral clustering) by how often the remaining members put them together.
+    A member's score is the product of its agreement with the members of other families (mean
+    normalised mutual information) and of the modularity of its clusters on the neighbour graphs of
+    the views. The best third enter the consensus, with one vote for every family in every scaling;
+    the samples are clustered (spectral clustering) by how often these members put them together.
 
     Parameters
     ----------
@@ -69,9 +81,13 @@ class ConsensusClusterer(MultiViewClusterer):
     members : list of estimators, default=None
         The methods that vote, each with its parameters; their ``n_clusters`` and ``random_state``
         are set by the consensus. None is the default pool.
+    scale : {"auto", "unit", "standard+unit", "standard", None} or one per view, default="auto"
+        Scaling of the default pool. ``"auto"`` decides for every view from its values which
+        scalings suit it (``scaling_``); each of them votes.
     budget : float, default=None
-        Seconds after which no new member is started; at least one runs. With a budget the result
-        depends on the speed of the machine. None runs all members.
+        Seconds after which no new member is started, and one at work is stopped; at least one
+        runs, the cheap ones first. With a budget the result depends on the speed of the machine.
+        None runs all members.
     device : str or None, default=None
         Where the members of the default pool compute if they have a parameter ``device``, such as
         ``"cuda"``; see `GRMSC`. Members that you pass keep their own devices.
@@ -86,26 +102,37 @@ class ConsensusClusterer(MultiViewClusterer):
     ----------
     labels_ : (n,) array
         Cluster of every sample in the consensus.
-    certainty_ : (n,) array
+    certainty_ : (n,) array or None
         Certainty of every label, from 0 to 1: the mean share of the members in the consensus that
         put the sample together with another one of its cluster, less that share for the best other
-        cluster.
+        cluster. None if the consensus has fewer than five members, or only one family.
     n_clusters_ : int
         Number of clusters, as given or as estimated.
     table_ : list of dict
         One row per member, in the order they ran: ``method``, ``setting`` (its parameters),
-        ``group``, ``agreement`` with the others, ``nearness`` to the consensus (both None when it
-        did not run), ``weight`` in the consensus, ``seconds``, ``status`` (``"ok"``, ``"failed"``
-        or ``"not run"``) and ``reason``. It can be passed to `pandas.DataFrame` directly.
+        ``family``, ``group`` (members that share a vote), ``agreement`` with other families,
+        ``modularity`` in the views, ``score``, ``nearness`` to the consensus (these four are None
+        when it did not run), ``weight`` in the consensus, ``seconds``, ``status`` (``"ok"``,
+        ``"failed"`` or ``"not run"``) and ``reason``. `pandas.DataFrame` takes it as it is.
+    scaling_ : list of str
+        One sentence for every view: how it is scaled, and why.
+    alternatives_ : list of dict
+        Rival clusterings, where the members fall into camps that disagree, see
+        `polyspan.selection.find_camps`; empty in the common case of one camp. Each has ``labels``,
+        ``certainty``, ``members`` (positions among the rows that ran), ``share`` of the votes,
+        ``similarity`` to ``labels_`` and ``modularity`` in every view.
+    modularity_ : list of float
+        What every view says of the consensus: the modularity of ``labels_`` on its neighbour graph.
     evidence_ : dict
         What `count_clusters` measured; empty if the number was given.
     best_estimator_ : estimator
         The member in the consensus whose own ``labels_`` are nearest to it, fitted. It may be one
-        of the baselines; `ConcatKMeans`, `ConcatSpectral` and `LMVSC` have no ``predict``.
+        that have no ``predict``, such as `MeanGraph`.
 
     Notes
     -----
-    No sample may lack a view: the baselines need all of them.
+    A sample may lack views: give its row there as NaN throughout (dense views only). Then only
+    members that allow this run: `MeanGraph`, `NEMO` and, up to 4,000 samples, `GRMSC`.
 
     Examples
     --------
@@ -124,11 +151,14 @@ class ConsensusClusterer(MultiViewClusterer):
         needs="nothing; n_clusters if you know it",
         cost="that of its members",
     )
+    view_tags = {"missing_views": True}
+    view_tags = {"missing_views": True}
 
     n_clusters: int | str = param(  # type: ignore[assignment]
         count_or_auto, default="auto", kw_only=False
     )
     members: Sequence[MultiViewClusterer] | None = param(several_clusterers, default=None)
+    scale: Scale = param(scaling_or_auto, default="auto")
     budget: float | None = param(real(0, none="no limit"), default=None)
     device: str | None = param(device_or_none, default=None)
     verbose: int = param(integer(0), default=0)
@@ -136,46 +166,65 @@ class ConsensusClusterer(MultiViewClusterer):
     def solve(self, views: Views, Xs: list[Array]) -> Solution:
         """Fit the members and find what they agree on."""
         started = time.perf_counter()
+        deadline = None if self.budget is None else started + self.budget
         seed = int(check_random_state(self.random_state).randint(2**31))
+        scalings, sentences = self._scalings_that_vote(views)
         evidence: Evidence = {}
         with sharing(), telling(type(self).__name__, self.verbose) as tell:
             if isinstance(self.n_clusters, str):
                 c, evidence = count(views, seed, None, tell, self.device)
             else:
                 c = int(self.n_clusters)
-            members = self._members(views, c, seed)
+            members = self._members(views, c, seed, scalings)
             table, labels = fit_members(
                 members,
                 views,
-                deadline=None if self.budget is None else started + self.budget,
+                deadline=deadline,
                 reason="" if self.budget is None else f"the budget of {self.budget:g} s was spent",
                 tell=tell,
             )
-            merged, certainty, best = _merge(table, labels, c, seed)
-            nearest = members[best]
+            graphs = view_graphs(views, scalings)
+            ran = [row for row in table if row["status"] == "ok"]
+            merged, certainty, best = _merge(ran, labels, graphs, c, seed)
+            rivals = alternatives(labels, ran, merged, graphs, c, seed)
+            nearest = members[next(i for i, row in enumerate(table) if row is ran[best])]
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the table has them
                 nearest.fit(views)
+        told = _too_few(ran)
         learnt = {
-            "certainty_": certainty,
+            "certainty_": None if told else certainty,
             "n_clusters_": c,
+            "scaling_": sentences,
             "table_": table,
             "evidence_": evidence,
+            "alternatives_": rivals,
+            "modularity_": view_modularity(graphs, merged).tolist(),
             "best_estimator_": nearest,
         }
-        return Solution(merged, extras=learnt)
+        return Solution(merged, extras=learnt, complaints=told)
 
-    def _members(self, views: Views, c: int, seed: int) -> list[MultiViewClusterer]:
+    def _scalings_that_vote(self, views: Views) -> tuple[list[tuple[Scaling, ...]], list[str]]:
+        """Scalings of the default pool, one per view in each, and a sentence for every view."""
+        if isinstance(self.scale, str) and self.scale == "auto":
+            sentences = [choose_scaling(*one).sentence for one in zip(*views, strict=True)]
+            return scalings_for(views), sentences
+        given = scaling_per_view(self.scale, len(views.arrays), type(self).__name__)
+        named = zip(views.names, given, strict=True)
+        return [tuple(given)], [f"view {name}: {one}, as asked" for name, one in named]
+
+    def _members(
+        self, views: Views, c: int, seed: int, scalings: list[tuple[Scaling, ...]]
+    ) -> list[MultiViewClusterer]:
         """Copies of the members, ready to be fitted."""
-        pool = default_members(views, c, self.device) if self.members is None else self.members
+        pool = self.members
+        if pool is None:
+            pool = default_members(views, c, self.device, scalings)
         return [clone(one).set_params(n_clusters=c, random_state=seed) for one in pool]
 
     def footprint(self, views: Views) -> tuple[float, float]:
         """Nothing of its own: a member that does not fit into memory fails without the others."""
         return 0.0, 0.0
-
-    def _views(self, X: Any) -> Views:
-        return complete_views(type(self).__name__, X, self.views, self)
 
     def _check_counts(self, n: int) -> None:
         if isinstance(self.n_clusters, str):
@@ -197,10 +246,10 @@ class ConsensusClusterer(MultiViewClusterer):
     def _found(self) -> str:
         sizes = np.unique(self.labels_, return_counts=True)[1]
         shown = ", ".join(map(str, sizes[:20])) + ", ..." * (len(sizes) > 20)
-        return (
-            f"{len(sizes)} cluster{'s' * (len(sizes) != 1)} in {len(self.labels_)} samples "
-            f"({shown}), certainty {np.mean(self.certainty_):.2f} on average"
-        )
+        found = f"{len(sizes)} cluster{'s' * (len(sizes) != 1)} in {len(self.labels_)} samples"
+        if self.certainty_ is None:
+            return f"{found} ({shown})"
+        return f"{found} ({shown}), certainty {np.mean(self.certainty_):.2f} on average"
 
     def _html_repr(self) -> str:
         drawn = estimator_html_repr(self)
@@ -213,17 +262,35 @@ class ConsensusClusterer(MultiViewClusterer):
 
 
 def _merge(
-    table: list[Row], labels: np.ndarray, c: int, seed: int
+    rows: list[Row], labels: np.ndarray, graphs: list[list[sp.csr_array]], c: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """Labels, certainty, and the nearest member in the consensus; completes the table."""
-    ran = [i for i, row in enumerate(table) if row["status"] == "ok"]
-    agreement, weights = rank_settings(labels, [table[i]["group"] for i in ran])
+    """Labels, certainty, and the nearest member in the consensus; completes the rows."""
+    quality = np.array([view_modularity(graphs, one) for one in labels])
+    families, groups = ([row[name] for row in rows] for name in ("family", "group"))
+    agreement, scores, weights = rank_members(labels, families, groups, quality)
     merged, certainty = consensus(labels, weights, c, random_state=seed)
     nearness = pairwise_nmi(np.vstack([merged, labels]))[0, 1:]
-    for i, score, weight, near in zip(ran, agreement, weights, nearness, strict=True):
-        table[i] |= {
-            "agreement": float(score),
-            "weight": float(weight),
-            "nearness": float(near),
+    for i, row in enumerate(rows):
+        row |= {
+            "agreement": float(agreement[i]),
+            "modularity": float(quality[i].mean()),
+            "score": float(scores[i]),
+            "weight": float(weights[i]),
+            "nearness": float(nearness[i]),
         }
-    return merged, certainty, ran[int(np.argmax(np.where(weights > 0, nearness, -1)))]
+    return merged, certainty, int(np.argmax(np.where(weights > 0, nearness, -1)))
+
+
+def _too_few(rows: list[Row]) -> tuple[Warning, ...]:
+    """A warning where the members in the consensus are too few, or too alike, to tell certainty."""
+    used = [row for row in rows if row["weight"] > 0]
+    families = len({row["family"] for row in used})
+    if len(used) >= FEWEST and families > 1:
+        return ()
+    return (
+        UserWarning(
+            f"ConsensusClusterer: no certainty is given, because the consensus has {len(used)} "
+            f"member{'s' * (len(used) != 1)} of {families} famil{'ies' if families != 1 else 'y'}, "
+            f"and it takes at least {FEWEST} members of 2."
+        ),
+    )

@@ -110,7 +110,9 @@ def default_members(
     """
     n, exact = views.n_samples, exactly(views, device)
     scales = [scale[0] if len(set(scale)) == 1 else tuple(scale) for scale in scalings]
-    lengths = [s for s, own in zip(scales, scalings, strict=True) if _unit_length(own)] or scales[:1]
+    lengths = [s for s, own in zip(scales, scalings, strict=True) if _unit_length(own)] or scales[
+        :1
+    ]
     members = [one(scale=s) for one in cheap_members(n, exact) for s in scales]
     if exact:
         size = {"n_neighbors": min(30, max(10, n // n_clusters), n - 1)}

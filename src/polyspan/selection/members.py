@@ -12,9 +12,22 @@ from sklearn.base import clone
 from polyspan.base import MultiViewClusterer
 from polyspan.inputs.views import Views
 from polyspan.progress import Tell
+from polyspan.solvers.loop import OutOfTime, stopping
 from polyspan.solvers.messages import warn_user
 
 Row = dict[str, Any]
+FAMILIES = {  # members of one kind, which tend to err together
+    "MeanGraph": "mean graph",
+    "NEMO": "mean graph",
+    "CGD": "mean graph",
+    "SNF": "diffusion",
+    "ConcatSpectral": "early fusion",
+    "ConcatKMeans": "k-means",
+    "FastMICE": "ensemble",
+    "GRMSC": "subspace",
+    "AnchorGRMSC": "subspace",
+    "LMVSC": "anchors",
+}
 COLUMNS = ("members", "ran", "used", "agreement", "seconds")  # of the short table
 
 
@@ -28,9 +41,9 @@ def fit_members(
 ) -> tuple[list[Row], np.ndarray]:
     """Fit every member; returns a row for each, and the labels of those that ran.
 
-    No member is started after the deadline (in terms of `time.perf_counter`), and the rows of those
-    left out give ``reason``; at least one runs. If a member fails, its row has the error, and the
-    others go on.
+    No member is started after the deadline (in terms of `time.perf_counter`), one at work then is
+    stopped, and the rows of both give ``reason``; at least one runs. If a member fails, its row has
+    the error, and the others go on.
     """
     table: list[Row] = []
     labels: list[np.ndarray] = []
@@ -42,7 +55,8 @@ def fit_members(
             continue
         if tell is not None:
             tell(done, len(members), member_name(row))
-        found = _fit(model, views, row)
+        with stopping(deadline if labels else None):
+            found = _fit(model, views, row, reason)
         if found is not None:
             labels.append(found)
     if tell is not None:
@@ -57,13 +71,20 @@ def new_row(model: MultiViewClusterer) -> Row:
     plain = type(model)().get_params(deep=False)
     method = type(model).__name__
     own = values.keys() - {"n_clusters", "random_state", "views"}
-    # Members are alike when they share the method, the scaling and the kind of affinity.
-    kind = [str(values[name]) for name in ("affinity", "scale") if name in values]
+    family = FAMILIES.get(method, method)
+    if values.get("regularizer") == "first_order":
+        family = "first order"
+    scaling = values.get("scale", "")
+    if isinstance(scaling, list | tuple):
+        scaling = "/".join(str(one) for one in dict.fromkeys(scaling))
     return {
         "method": method,
         "setting": {k: v for k, v in values.items() if k in own and repr(v) != repr(plain[k])},
-        "group": " ".join([method, *kind]),
+        "family": family,
+        "group": f"{family}, {scaling}",  # which members share a vote
         "agreement": None,
+        "modularity": None,
+        "score": None,
         "nearness": None,
         "weight": 0.0,
         "seconds": 0.0,
@@ -77,7 +98,7 @@ def member_name(row: Row) -> str:
     return f"{row['method']}({', '.join(f'{k}={v!r}' for k, v in row['setting'].items())})"
 
 
-def _fit(model: MultiViewClusterer, views: Views, row: Row) -> np.ndarray | None:
+def _fit(model: MultiViewClusterer, views: Views, row: Row, reason: str) -> np.ndarray | None:
     """Fit one member and fill in its row; returns the labels, or None if it failed."""
     started = time.perf_counter()
     try:
@@ -85,6 +106,9 @@ def _fit(model: MultiViewClusterer, views: Views, row: Row) -> np.ndarray | None
             warnings.simplefilter("always")
             labels = clone(model).fit(views).labels_  # the member keeps no n x n matrix
         row |= {"status": "ok", "reason": "; ".join(dict.fromkeys(str(w.message) for w in caught))}
+    except OutOfTime:
+        labels = None
+        row |= {"status": "not run", "reason": f"stopped: {reason}"}
     except Exception as error:  # whatever it is, the other members can go on
         labels = None
         row |= {"status": "failed", "reason": f"{type(error).__name__}: {error}"}
