@@ -167,4 +167,5 @@ def solve_snf(
         total: Any = sum(Ps)
         others = ((total - P) / (m - 1) if m > 1 else P for P in Ps)
         Ps = [normalized(diffused(S, M)) for S, M in zip(Ss, others, strict=True)]  # eq. (3)
-    return normalized(sum(Ps) / m)
+    fused: Any = sum(Ps)
+    return normalized(fused / m)
