@@ -51,15 +51,20 @@ VARIANTS = {  # other ways through the methods than their defaults, on planted d
     ],
     "anchorgrmsc": [{"affinity": "dense"}, {"anchors": "sample"}, {"lam2": 0.0}],
     "amgl": [{"n_neighbors": 9}],
+    "cgd": [{"view_weights": "adaptive"}],
     "coregspectral": [{"variant": "centroid"}],
     "csmsc": [{"as_released": False, "max_iter": 300}],
+    "fastmice": [{"n_anchors": 40, "scale": None}],
     "gmc": [{"scale": "unit"}],
     "lmsc": [{"as_released": True}],
     "lmvsc": [{"normalize": False}],
     "ltmsc": [{"as_released": True}],
     "mcgc": [{"as_released": True}],
+    "meangraph": [{"weights": "self_tuning"}, {"scale": "standard+unit"}],
     "mlrssc": [{"variant": "centroid"}, {"kernel": "gaussian"}],
     "mvsc": [{"labels_from": "indicator"}],
+    "nemo": [{"n_neighbors": 8, "mu": 0.8}],
+    "snf": [{"n_rounds": 3}],
     "tsvdmsc": [{"as_released": True}],
 }
 
@@ -122,6 +127,8 @@ def cases():
     add("predict with kernels", "digits", predicted, "grmsc", precomputed="kernel")
     for method in ("grmsc", "lrr", "anchorgrmsc", "lmvsc"):
         add(f"{method} float32", "planted", single_precision, method, tol=1e-4)
+    for method in ("meangraph", "nemo"):
+        add(f"missing views of {method}", "three_sources", gaps_of, method, "three_sources")
     add("best view by labels", "planted", oracle)
     return found
 
@@ -194,6 +201,12 @@ def incomplete(name, regularizer="both"):
     """Fit GRMSC to views that some samples lack."""
     views, _, c = data(name)
     return GRMSC(c, regularizer=regularizer, random_state=0).fit(gapped(views))
+
+
+def gaps_of(method, name):
+    """Fit another method to views that some samples lack."""
+    views, _, c = data(name)
+    return METHODS[method](c, random_state=0).fit(gapped(views))
 
 
 def gram(X, Y):
