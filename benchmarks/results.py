@@ -351,7 +351,7 @@ ERRATA = [
     (
         "right-hand side of the Z step",
         "`+ mu X^T E`, no `Y2`",
-        "the derivative of the Lagrangian: `sum_k X_k^T (Y1_k + mu (X_k - E_k)) + mu Q - Y2`",
+        "corrected to the derivative of the Lagrangian: `sum_k X_k^T (Y1_k + mu (X_k - E_k)) + mu Q - Y2`",
     ),
     ("singular value decomposition", "`U S V`", "`U S V^T`"),
     (
@@ -362,16 +362,16 @@ ERRATA = [
     ("neighbours k", "not given", "a parameter; the default is 30"),
     (
         "sigma of the second order",
-        "the letter of the first",
+        "the same letter as for the first order",
         '`second_width="own"`, the median of its own distances, and `"first"`',
     ),
     ("features of the graphs", "not said", "the scaled ones; `graph_scale` changes it"),
     ("norm in the stopping rule", "not defined", "largest absolute entry, original features"),
     ("convergence", "within 20 iterations", "{iterations} iterations to 1e-6 at the defaults"),
-    ("start", "Z random", "forgotten in the first iteration when lam1 / mu_0 is large"),
+    ("start", "Z random", "the start makes no difference when lam1 / mu_0 is large"),
     (
         "alpha",
-        "fixed at .001",
+        "fixed at 0.001",
         "the complementary graph is dense: lower alpha like 1/n for many thousands of samples",
     ),
 ]
@@ -410,39 +410,46 @@ def open_page():
     if opened:
         effects = [
             "## What each choice does\n",
-            "NMI, mean of 30 runs; in brackets the change against `GRMSC()` (k = 30, lam1 = 100, "
-            "lam2 = 1000), one choice changed at a time. Nothing is tuned again after the change, "
-            "so this shows how much depends on the choice, not which one is best after tuning; the "
-            "tuned tables in [RESULTS.md](../benchmarks/RESULTS.md) have both orientations and "
-            "seven k in the grid.\n",
+            "NMI, mean of 30 runs; in brackets the difference from `GRMSC()` (k = 30, lam1 = 100, "
+            "lam2 = 1000). One choice is changed at a time, and nothing is tuned again after the "
+            "change. So this shows how much depends on the choice, not which one is best after "
+            "tuning; for the tuned tables in [RESULTS.md](../benchmarks/RESULTS.md), the grid had "
+            "both orientations and seven k.\n",
             table(("choice", *short, "meaning"), lines) + "\n",
-            "## What thirty runs really vary\n",
-            "Standard deviation of NMI over 30 seeds. The solver does not depend on the seed: a "
-            "start of Z at random changes nothing that can be seen, so that only k-means is left, "
-            "and with twenty restarts little of it.\n",
+            "## What varies between thirty runs\n",
+            "Standard deviation of NMI over 30 seeds. The solver does not depend on the seed: even "
+            "a random start of Z changes nothing visible. Only k-means varies, and with its twenty "
+            "restarts it varies little.\n",
             table(("", *short), spread) + "\n",
         ]
     return (
         "\n".join(
             [
                 "# What the paper leaves open\n",
+                "Read this page if you implement GRMSC yourself, or wonder why your scores or ours "
+                "differ from those in the paper. The first table lists errors in the paper and "
+                "choices that it does not state, and what polyspan does. The others show how much "
+                "the choices change the scores: the width of the second order (sigma), alpha and "
+                "the scaling of the features change them most.\n",
                 "Made by `python benchmarks/results.py` from rows of the stores `open.jsonl` and "
                 "`paper.jsonl` in `benchmarks/results`.\n",
                 missing("open", opened) + "\n",
                 "## Errata and open points\n",
-                table(("where", "as printed", "what holds, and is done here"), ERRATA).format(
+                table(("where", "in the paper", "in polyspan"), ERRATA).format(
                     iterations=_iterations(opened)
                 )
                 + "\n",
                 *effects,
                 "## The protocol of the comparison\n",
-                "NMI(std) of our runs, tuned on the labels with the same grids on raw features and on "
-                "samples of unit length, and the paper's rows.\n",
+                "The paper does not say how it scaled the features. This table has the NMI, with its "
+                "standard deviation in brackets, of our runs on raw features and on samples of unit "
+                "length, tuned on the labels with the same grids, and the paper's own rows.\n",
                 table(("", *short), both) + "\n",
                 *(f"- {words}" for method, words in OPEN_WHY.items() if ran(paper, method)),
                 "\n## Raw features or unit length\n",
-                "For the paper's LRR and RMSC rows, the setting of the tuning grid that comes "
-                "nearest, on raw features and on samples of unit length.\n",
+                "Which scaling did the paper use? For its LRR and RMSC rows, this table has the setting "
+                "of our tuning grid whose NMI comes nearest, on raw features and on samples of unit "
+                "length.\n",
                 nearest(rows),
             ]
         )
