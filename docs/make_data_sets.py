@@ -1,6 +1,8 @@
 """Write the table of data sets in docs/data-sets.md from the registry.
 
     python docs/make_data_sets.py    (make methods)
+
+The rest of the page is kept as it is.
 """
 
 from pathlib import Path

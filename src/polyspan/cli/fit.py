@@ -73,9 +73,9 @@ def add(subparsers: Any) -> None:
         "  polyspan fit cells.h5mu --clusters 8 --method grmsc --set lam1=10\n"
         "  polyspan fit rna.csv protein.csv --budget 600 --device cuda\n"
         "  polyspan fit --repeat labels.json --out again.csv\n\n"
-        "The labels file has the columns sample, cluster and, for the consensus, certainty. A .json "
-        "file\nwith all settings is written next to it. Exit codes: 0 success, 1 the fit failed, 2 "
-        "the request\nor a file is wrong. If anything goes wrong, nothing is written.",
+        "The labels file has the columns sample, cluster and, for the consensus, certainty. A "
+        ".json file\nwith all settings is written next to it. Exit codes: 0 success, 1 the fit "
+        "failed, 2 the request\nor a file is wrong. If anything goes wrong, nothing is written.",
     )
     parser.add_argument("files", nargs="*", metavar="FILE", help="a file with one or more views")
     parser.add_argument(
@@ -117,7 +117,9 @@ def add(subparsers: Any) -> None:
         "speed of the machine (default: run all members)",
     )
     parser.add_argument(
-        "--device", metavar="D", help="where to compute, such as cuda (a GPU; needs torch), for methods that support it"
+        "--device",
+        metavar="D",
+        help="where to compute, such as cuda (a GPU; needs torch), for methods that support it",
     )
     parser.add_argument(
         "--header",
