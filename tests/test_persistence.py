@@ -158,9 +158,7 @@ def test_models_that_cannot_be_saved(tmp_path):
     path = tmp_path / "model.npz"
     with pytest.raises(NotFittedError, match="This GRMSC instance is not fitted yet"):
         save_model(GRMSC(3), path)
-    with pytest.raises(
-        TypeError, match=r"^A Mine cannot be saved: only a ConsensusClusterer and"
-    ):
+    with pytest.raises(TypeError, match=r"^A Mine cannot be saved: only a ConsensusClusterer and"):
         save_model(Mine(3).fit(planted()), path)
     other = BestSingleView(SpectralClustering(3)).fit(planted())
     match = "^BestSingleView: estimator is a SpectralClustering, which cannot be saved"
