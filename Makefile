@@ -39,8 +39,9 @@ reference: $(VENV)/.installed-plot ## the table of results in the README (needs 
 figure: $(VENV)/.installed-plot ## the picture in the README
 	$(BIN)/polyspan demo --force --out docs/images/demo.png
 
-methods: $(VENV)/.installed-plot ## the tables of methods: docs/methods.md
+methods: $(VENV)/.installed-plot ## the tables of methods and of data sets: docs/methods.md, docs/data-sets.md
 	$(BIN)/python docs/make_methods.py
+	$(BIN)/python docs/make_data_sets.py
 
 bench-methods: $(VENV)/.installed-plot ## benchmarks/METHODS.md: every method beside its reference figures (needs the data, minutes)
 	$(BIN)/python benchmarks/methods.py

@@ -351,7 +351,7 @@ ERRATA = [
     (
         "right-hand side of the Z step",
         "`+ mu X^T E`, no `Y2`",
-        "the derivative of the Lagrangian: `sum_k X_k^T (Y1_k + mu (X_k - E_k)) + mu Q - Y2`",
+        "corrected to the derivative of the Lagrangian: `sum_k X_k^T (Y1_k + mu (X_k - E_k)) + mu Q - Y2`",
     ),
     ("singular value decomposition", "`U S V`", "`U S V^T`"),
     (
@@ -362,21 +362,15 @@ ERRATA = [
     ("neighbours k", "not given", "a parameter; the default is 30"),
     (
         "sigma of the second order",
-        "the same letter as for the first",
-        'both: `second_width="own"` (the median of its own distances, default) and `"first"`',
-    ),
-    ("features of the graphs", "not given", "the scaled ones; `graph_scale` changes this"),
-    (
-        "norm in the stopping rule",
-        "not defined",
-        "largest absolute entry, in the original features",
+        "the same letter as for the first order",
+        '`second_width="own"`, the median of its own distances, and `"first"`',
     ),
     ("convergence", "within 20 iterations", "{iterations} iterations to 1e-6 at the defaults"),
-    ("start", "Z random", "forgotten in the first iteration if lam1 / mu_0 is large"),
+    ("start", "Z random", "the start makes no difference when lam1 / mu_0 is large"),
     (
         "alpha",
-        "fixed at .001",
-        "the complementary graph is dense: for many thousands of samples, lower alpha like 1/n",
+        "fixed at 0.001",
+        "the complementary graph is dense: lower alpha like 1/n for many thousands of samples",
     ),
 ]
 
@@ -413,40 +407,47 @@ def open_page():
     effects = ["The effect of each choice is not shown yet: the runs of `open.toml` are missing.\n"]
     if opened:
         effects = [
-            "## The effect of each choice\n",
-            "Mean NMI of 30 runs, with the change from `GRMSC()` (k = 30, lam1 = 100, lam2 = 1000) "
-            "in brackets. One choice is changed at a time, without tuning the others again, so "
-            "this shows how much each choice matters, not which is best after tuning. For the "
-            "tuned tables in [RESULTS.md](../benchmarks/RESULTS.md), both orientations and seven "
-            "values of k are in the grid.\n",
+            "## What each choice does\n",
+            "NMI, mean of 30 runs; in brackets the difference from `GRMSC()` (k = 30, lam1 = 100, "
+            "lam2 = 1000). One choice is changed at a time, and nothing is tuned again after the "
+            "change. So this shows how much depends on the choice, not which one is best after "
+            "tuning; for the tuned tables in [RESULTS.md](../benchmarks/RESULTS.md), the grid had "
+            "both orientations and seven k.\n",
             table(("choice", *short, "meaning"), lines) + "\n",
             "## What varies between thirty runs\n",
-            "Standard deviation of NMI over 30 seeds. The solver does not depend on the seed, and "
-            "starting from a random Z makes no visible difference, so only k-means varies, and "
-            "with twenty restarts it varies little.\n",
+            "Standard deviation of NMI over 30 seeds. The solver does not depend on the seed: even "
+            "a random start of Z changes nothing visible. Only k-means varies, and with its twenty "
+            "restarts it varies little.\n",
             table(("", *short), spread) + "\n",
         ]
     return (
         "\n".join(
             [
                 "# What the paper leaves open\n",
-                "Written by `python benchmarks/results.py` from the rows in `open.jsonl` and "
+                "Read this page if you implement GRMSC yourself, or wonder why your scores or ours "
+                "differ from those in the paper. The first table lists errors in the paper and "
+                "choices that it does not state, and what polyspan does. The others show how much "
+                "the choices change the scores: the width of the second order (sigma), alpha and "
+                "the scaling of the features change them most.\n",
+                "Made by `python benchmarks/results.py` from rows of the stores `open.jsonl` and "
                 "`paper.jsonl` in `benchmarks/results`.\n",
                 missing("open", opened) + "\n",
                 "## Errata and open points\n",
-                table(
-                    ("where", "in the paper", "correct form, or choice made here"), ERRATA
-                ).format(iterations=_iterations(opened))
+                table(("where", "in the paper", "in polyspan"), ERRATA).format(
+                    iterations=_iterations(opened)
+                )
                 + "\n",
                 *effects,
                 "## The protocol of the comparison\n",
-                "NMI(std) of our runs, tuned on the labels with the same grids on raw features and on "
-                "samples of unit length, next to the rows of the paper.\n",
+                "The paper does not say how it scaled the features. This table has the NMI, with its "
+                "standard deviation in brackets, of our runs on raw features and on samples of unit "
+                "length, tuned on the labels with the same grids, and the paper's own rows.\n",
                 table(("", *short), both) + "\n",
                 *(f"- {words}" for method, words in OPEN_WHY.items() if ran(paper, method)),
                 "\n## Raw features or unit length\n",
-                "For the paper's LRR and RMSC rows: the setting of the tuning grid that comes "
-                "closest, on raw features and on samples of unit length.\n",
+                "Which scaling did the paper use? For its LRR and RMSC rows, this table has the setting "
+                "of our tuning grid whose NMI comes nearest, on raw features and on samples of unit "
+                "length.\n",
                 nearest(rows),
             ]
         )

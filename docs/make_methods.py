@@ -18,9 +18,10 @@ INTRO = """\
 <!-- Written by `make methods` from the classes: edit `about` there, not this page. -->
 # Methods
 
-All methods are scikit-learn estimators with the same interface; `polyspan.METHODS` holds them by
-name. If you do not know which one to use, start with `ConsensusClusterer`, which runs many:
-[choosing without labels](choosing-without-labels.md).
+All methods are scikit-learn estimators with the same interface; `polyspan.METHODS` is a dictionary
+of them by name. If you do not know which one to use, start with `ConsensusClusterer`, which runs
+many: [choosing without labels](choosing-without-labels.md). It estimates the number of clusters;
+to the methods below, pass `n_clusters`.
 
 ## In one line
 
@@ -28,20 +29,28 @@ name. If you do not know which one to use, start with `ConsensusClusterer`, whic
 DETAILS = """
 ## Objectives and costs
 
-Every file begins with the objective, the recursion and the full reference, and says where it
-departs from the paper.
+Every source file (last column) begins with the objective, the recursion and the full reference,
+and says where it departs from the paper. The letters in this table are
 
-- n samples, d features, m views (index v or k), c clusters; p is min(n, d), summed over the views.
-- Samples are columns: `X_v` is d x n. `|.|_*` is the sum of the singular values, `|.|_{2,1}` that
-  of the lengths of the columns, `|.|_1` that of the absolute entries.
-- A parameter's name means the same in every method. `lam` weighs the errors, `lam_rank` a nuclear
+- n samples, d features, m views (index v), c clusters, k neighbours, a anchors;
+- p, the sum of min(n, d) over the views, and q, the sum of min(a, d);
+- `X_v`, view v, with samples in columns (d x n), and `A_v`, its anchors;
+- `|.|_*`, the sum of the singular values, `|.|_{2,1}`, that of the lengths of the columns, and
+  `|.|_1`, that of the absolute entries; `L`, the Laplacian of a graph;
+- GMC's alpha, which is no parameter: it is set so that every row of S_v has k entries.
+
+About the columns:
+
+- *what to consider* has the parameters that matter most, and what the method expects of the data.
+  A parameter's name means the same in every method: `lam` weighs the errors, `lam_rank` a nuclear
   norm, `lam_ridge` a squared norm, `lam_agreement` the agreement between views, `lam_cut` the cut
-  of a graph, and `lam_components` is the first weight of the term that makes c components. `lam1`,
-  `lam2` and `alpha` are GRMSC's: errors, graphs, and the complementary graph among these. The
-  docstrings name the letters of the papers.
-- Costs are for dense views and exclude the spectral clustering at the end.
-- [benchmarks/METHODS.md](../benchmarks/METHODS.md) compares each method with published figures and
-  gives times.
+  of a graph, and `lam_components` is the first weight of the term that makes c components. GRMSC
+  has `lam1` for the errors, `lam2` for its graphs, and `alpha` for the complementary graph among
+  them. The docstrings name the letters of the papers.
+- *cost* is for dense views, without the spectral clustering at the end.
+
+[benchmarks/METHODS.md](../benchmarks/METHODS.md) compares each method with published scores and
+gives times.
 
 """
 
@@ -79,7 +88,7 @@ def short_table() -> str:
 
 
 def long_table() -> str:
-    """Return what each method minimises, needs and costs."""
+    """Return what each method minimises, what to consider, and what it costs."""
     rows = []
     for method in METHODS.values():
         about = method.about
@@ -88,7 +97,7 @@ def long_table() -> str:
         link = f"[{file}](../src/polyspan/methods/{file})"
         name = f"`{method.__name__}`"
         rows.append([name, formula(about.objective), about.needs, about.cost, link])
-    return table(["name", "objective", "think about", "cost", "file"], rows)
+    return table(["name", "objective", "what to consider", "cost", "file"], rows)
 
 
 def page() -> str:

@@ -1,7 +1,7 @@
 """The pages in docs/: their code runs, their links lead somewhere, their commands exist."""
 
 import ast
-import importlib
+import importlib.util
 import os
 import re
 import subprocess
@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 from cases import case
+
+from polyspan.datasets import list_datasets
 
 ROOT = Path(__file__).parent.parent
 OWN = sorted((ROOT / "docs").glob("*.md"))
@@ -72,6 +74,16 @@ def test_included_files_exist():
         assert (ROOT / "docs" / target).is_file(), target
 
 
+def test_the_table_of_data_sets_is_up_to_date():
+    path = ROOT / "docs/make_data_sets.py"
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.PAGE.read_text("utf-8") == module.page(), "run `make methods`"
+    for name in list_datasets():
+        assert f"| `{name}` |" in module.table()
+
+
 # ---- commands ------------------------------------------------------------------------------------
 
 
@@ -104,7 +116,9 @@ def test_first_clustering_runs_as_shown(tmp_path, monkeypatch, capsys):
     for block in code("docs/first-clustering.md"):
         exec(compile(block, "first-clustering.md", "exec"), known)
     printed = capsys.readouterr().out
-    assert printed.startswith(code("docs/first-clustering.md", "text")[0])
+    first, *others = code("docs/first-clustering.md", "text")
+    assert printed.startswith(first)
+    assert all(text in printed for text in others)
     assert known["scores"]["nmi"] > 0.8
     assert sorted(path.name for path in tmp_path.iterdir()) == ["affinity.png", "convergence.png"]
 

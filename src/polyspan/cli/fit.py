@@ -62,22 +62,23 @@ def add(subparsers: Any) -> None:
         "  .npy .mtx .mtx.gz       a matrix (NumPy, MatrixMarket)\n"
         "  .npz .mat               every matrix is a view\n"
         "  .h5ad .h5mu             AnnData, and MuData: every modality is a view\n\n"
-        "Samples are matched by id if every file has ids: the column named by --id, or a first "
-        "column\ncalled id, sample, patient_id, name, ... or made of distinct words, or the "
-        "obs_names.\nOtherwise they are matched by row: row 1 with row 1, and so on.\n\n"
-        "Without --method, the clusters are the consensus of many methods and settings, found\n"
-        "without labels.",
+        "Samples are matched by id if every file has ids: the column named by --id; or the first\n"
+        "column, if it is called id, sample, patient_id, name, ... or holds words that are all\n"
+        "different; or another column with such a name; or the index that pandas wrote; or the\n"
+        "obs_names. Otherwise row 1 is matched with row 1, and so on.\n\n"
+        "Without --method, the clusters are the consensus of many methods and settings. No labels\n"
+        "are needed.",
         epilog="examples:\n"
         "  polyspan fit rna.csv protein.csv --report report.html\n"
         "  polyspan fit rna.csv protein.parquet --clusters 5 --missing drop --out mine.csv\n"
         "  polyspan fit cells.h5mu --clusters 8 --method grmsc --set lam1=10\n"
         "  polyspan fit rna.csv protein.csv --budget 600 --device cuda\n"
         "  polyspan fit --repeat labels.json --out again.csv\n\n"
-        "The labels file has the columns sample, cluster and, where known, certainty; a .json file "
-        "with\nall settings is written next to it. Exit codes: 0 success, 1 the fit failed, 2 the "
-        "request or\na file is wrong. If anything goes wrong, nothing is written.",
+        "The labels file has the columns sample, cluster and, for the consensus, certainty. A "
+        ".json file\nwith all settings is written next to it. Exit codes: 0 success, 1 the fit "
+        "failed, 2 the request\nor a file is wrong. If anything goes wrong, nothing is written.",
     )
-    parser.add_argument("files", nargs="*", metavar="FILE", help="one or more views each")
+    parser.add_argument("files", nargs="*", metavar="FILE", help="a file with one or more views")
     parser.add_argument(
         "--clusters",
         type=_clusters,
@@ -98,7 +99,7 @@ def add(subparsers: Any) -> None:
         "--id",
         action="append",
         metavar="COLUMN",
-        help="column with the sample ids; repeat if it differs between files",
+        help="column with the sample ids; repeat the option if the files use different names",
     )
     parser.add_argument(
         "--drop", action="append", metavar="COLUMN", help="leave out a column; may be repeated"
@@ -117,7 +118,9 @@ def add(subparsers: Any) -> None:
         "speed of the machine (default: run all members)",
     )
     parser.add_argument(
-        "--device", metavar="D", help="where to compute, such as cuda, for methods that support it"
+        "--device",
+        metavar="D",
+        help="where to compute, such as cuda (a GPU; needs torch), for methods that support it",
     )
     parser.add_argument(
         "--header",
@@ -134,7 +137,7 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--repeat",
         metavar="LABELS.json",
-        help="repeat the run that wrote these settings and say whether the labels are the same; "
+        help="repeat the run that wrote these settings, and say whether the labels are the same; "
         "writes LABELS-again.csv unless --out names another file or --force replaces LABELS.csv",
     )
     parser.set_defaults(run=run, usage_error=parser.error)

@@ -43,15 +43,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         "polyspan",
-        description="Multi-view subspace clustering: several descriptions of the same samples in, "
-        "one clustering out.",
+        description="Multi-view subspace clustering: several tables of the same samples in, one "
+        "clustering\nout.",
         epilog="examples:\n"
-        "  polyspan demo                  see it work, in under a minute\n"
-        "  polyspan fit a.csv b.csv       cluster your own files\n"
-        "  polyspan data list             list the data sets, and which of them are here\n"
-        "  polyspan data fetch ngs        download one\n"
-        "  polyspan bench run smoke.toml  compare methods; `bench report` makes the tables\n"
-        "  polyspan info                  versions, machine, folders, methods\n\n"
+        "  polyspan demo              see it work, in under a minute\n"
+        "  polyspan fit a.csv b.csv   cluster the samples of your own files\n"
+        "  polyspan data list         list the data sets, and which of them are here\n"
+        "  polyspan data fetch ngs    download the data set ngs\n"
+        "  polyspan info              versions, machine, folders, methods\n"
+        "  polyspan bench run benchmarks/smoke.toml\n"
+        "                             compare methods; `bench report` makes the tables\n\n"
         "See `polyspan COMMAND --help` for more about a command.",
     )
     parser.add_argument("--version", action="version", version=f"polyspan {__version__}")

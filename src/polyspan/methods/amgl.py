@@ -77,7 +77,7 @@ class AMGL(Iterative, EmbeddingClusterer):
     about = About(
         paper="Nie et al., IJCAI 2016",
         objective="min sum_v sqrt(tr(F^T L_v F)), F^T F = I",
-        needs="no weights; unit samples",
+        needs="no weight to tune; samples of unit length",
         cost="O(n^3) per iteration, about 10 iterations",
     )
 

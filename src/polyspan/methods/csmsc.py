@@ -93,7 +93,7 @@ class CSMSC(Penalised, OnDevice, RepresentationClusterer):
     about = About(
         paper="Luo et al., AAAI 2018, doi:10.1609/aaai.v32i1.11617",
         objective="min sum_v |X_v - X_v (C + D_v)|_{2,1} + lam_c |C|_* + lam_d sum_v |D_v|_F^2",
-        needs="lam_c, lam_d; as_released=False for the objective",
+        needs="lam_c, lam_d; as_released=False minimises the objective",
         cost="O(n^3) per iteration, 100 iterations",
     )
     solve_counts = False

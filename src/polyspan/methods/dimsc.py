@@ -38,7 +38,7 @@ from polyspan.solvers.reductions import orthogonal_rows
 
 
 class DiMSC(RepresentationClusterer):
-    """Diversity-induced multi-view subspace clustering.
+    """Diversity-induced multi-view subspace clustering: one representation per view, diverse.
 
     Parameters
     ----------

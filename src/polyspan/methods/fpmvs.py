@@ -99,7 +99,7 @@ class FPMVS(Iterative, EmbeddingClusterer):
         paper="Wang et al., TIP 2022, doi:10.1109/TIP.2021.3131941",
         objective="min sum_v gamma_v^2 |X_v - W_v A Z|_F^2, W_v and A orthogonal, columns of Z and "
         "gamma on the simplex",
-        needs="no weights; standardised features; clusters on one side of the origin",
+        needs="no weight to tune; standardised features; clusters on one side of the origin",
         cost="O(n d c) per iteration, about 50 iterations; no n x n matrix",
     )
     scale: Scale = "standard+unit"

@@ -95,7 +95,7 @@ class GMC(Iterative, GraphClusterer):
         paper="Wang et al., TKDE 2020, doi:10.1109/TKDE.2019.2903810",
         objective="min sum_v <D_v, S_v> + alpha |S_v|^2 + w_v |U - S_v|^2 "
         "+ 2 lam_components tr(F^T L_U F)",
-        needs="n_neighbors; lam_components tunes itself; z-scored samples",
+        needs="n_neighbors; lam_components adapts itself; z-scored samples",
         cost="O(n^3 + m n^2) per iteration, up to 20 iterations",
     )
 

@@ -150,8 +150,8 @@ class GRMSC(Penalised, OnDevice, RepresentationClusterer):
 
     about = About(
         paper="Zheng et al. 2020, arXiv:2004.03106",
-        objective="min |Z|_* + lam1 sum_k |X_k - X_k Z|_{2,1} + lam2 sum_k Tr(Z L_k Z^T)",
-        needs="n_neighbors, lam1 and lam2 together; alpha like 1/n for many samples",
+        objective="min |Z|_* + lam1 sum_v |X_v - X_v Z|_{2,1} + lam2 sum_v tr(Z L_v Z^T)",
+        needs="n_neighbors; lam1 and lam2 together; alpha, lower for many samples",
         cost="O(n^3) per iteration, about 30 iterations",
     )
     solve_counts = False

@@ -94,7 +94,7 @@ class LMSC(Penalised, RepresentationClusterer):
         paper="Zhang et al., CVPR 2017",
         objective="min |[E_h; E_r]|_{2,1} + lam_rank |Z|_*, "
         "M = P H + E_h, H = H Z + E_r, P^T P = I",
-        needs="lam_rank, latent_dim; a random start; as_released for published figures",
+        needs="lam_rank, latent_dim; random start; as_released for published scores",
         cost="O(n^3) per iteration, about 90 iterations",
     )
     solve_counts = False

@@ -96,7 +96,7 @@ class LMVSC(EmbeddingClusterer):
         paper="Kang et al., AAAI 2020, arXiv:1911.09290",
         objective="min sum_v |X_v - A_v Z_v|_F^2 + lam_ridge |Z_v|_F^2, Z_v >= 0, 1^T Z_v = 1^T",
         needs="lam_ridge, n_anchors",
-        cost="O(n m (d + m)) per view; no n x n matrix",
+        cost="O(n a (d + a)) per view; no n x n matrix",
     )
 
     n_anchors: int | None = param(integer(1, none="max(50, n_clusters), at most n"), default=None)

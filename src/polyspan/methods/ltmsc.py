@@ -81,7 +81,7 @@ class LTMSC(Penalised, OnDevice, RepresentationClusterer):
     about = About(
         paper="Zhang et al., ICCV 2015",
         objective="min lam_rank sum_u |Z_(u)|_* + lam |[E_1; ...; E_m]|_{2,1}, E_v = X_v - X_v Z_v",
-        needs="lam / lam_rank; as_released for the authors' figures",
+        needs="lam / lam_rank; as_released for the authors' scores",
         cost="O(m n^3) per iteration, about 35 iterations",
     )
     solve_counts = False

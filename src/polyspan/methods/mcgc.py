@@ -97,7 +97,7 @@ class MCGC(Iterative, GraphClusterer):
         paper="Zhan et al., TIP 2019, doi:10.1109/TIP.2018.2877335",
         objective="max sum_v tr(U_v^T (W_v + lam_agreement S) U_v) - |S|_F^2 / 2 "
         "- lam_components tr(H^T L_S H)",
-        needs="n_neighbors, lam_agreement; as_released for the authors' figures",
+        needs="n_neighbors, lam_agreement; as_released for the authors' scores",
         cost="O(m n^3) per iteration, up to 5 iterations",
     )
 

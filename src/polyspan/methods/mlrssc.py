@@ -48,7 +48,7 @@ def _sigma(value: Any) -> str | None:
 
 
 class MLRSSC(Penalised, RepresentationClusterer):
-    """Multi-view low-rank sparse subspace clustering: one representation per view, all alike.
+    """Multi-view low-rank sparse subspace clustering: one representation per view, kept similar.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ from polyspan.solvers.loop import Run, Solution
 
 
 class MVSC(Iterative, GraphClusterer):
-    """Multi-view subspace clustering with one common indicator.
+    """Multi-view subspace clustering with one cluster indicator for all views.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ TELEPORT = 1e-8  # share of uniform jumps, which makes the stationary distributi
 
 
 class RMSC(Penalised, GraphClusterer):
-    """Robust multi-view spectral clustering: the low-rank random walk that all views share.
+    """Robust multi-view spectral clustering: the low-rank part that all views' graphs share.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class RMSC(Penalised, GraphClusterer):
     about = About(
         paper="Xia et al., AAAI 2014",
         objective="min |P|_* + lam sum_v |T_v - P|_1, P >= 0, P 1 = 1",
-        needs="lam; unit samples, though papers ran it on raw ones",
+        needs="lam; samples of unit length, though papers used raw features",
         cost="O(n^3) per iteration, about 30 iterations",
     )
 

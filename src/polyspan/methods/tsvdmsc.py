@@ -82,7 +82,7 @@ class TSVDMSC(Penalised, OnDevice, RepresentationClusterer):
     about = About(
         paper="Xie et al., IJCV 2018, arXiv:1610.07126",
         objective="min |Z|_TNN + lam |[E_1; ...; E_m]|_{2,1}, E_v = X_v - X_v Z_v",
-        needs="lam; as_released for the authors' figures",
+        needs="lam; as_released for the authors' scores",
         cost="O(n^2 (p + m^2)) per iteration, about 30 iterations",
     )
     solve_counts = False

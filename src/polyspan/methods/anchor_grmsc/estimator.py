@@ -162,9 +162,9 @@ class AnchorGRMSC(Penalised):
 
     about = About(
         paper="GRMSC on anchors, after Zheng et al. 2020, arXiv:2004.03106",
-        objective="min |Z|_* + lam1 sum_k |X_k - A_k Z|_{2,1} + lam2 sum_k Tr(Z L_k Z^T)",
-        needs="n_anchors; n_neighbors, lam1 and lam2 as GRMSC; views may be files or dask arrays",
-        cost="O(n m (m + p + k^2)) per iteration with m anchors, about 25 iterations",
+        objective="min |Z|_* + lam1 sum_v |X_v - A_v Z|_{2,1} + lam2 sum_v tr(Z L_v Z^T)",
+        needs="n_anchors; n_neighbors, lam1, lam2 as in GRMSC; views may be files or dask arrays",
+        cost="O(n a (a + q + k^2)) per iteration, about 25 iterations",
     )
 
     n_anchors: int | None = param(integer(1, none="min(n, max(100, 5 n_clusters))"), default=None)
