@@ -1,16 +1,18 @@
-"""Estimate the number of clusters without labels, from eigengap and stability, with the evidence.
+"""Estimate the number of clusters without labels: a short list, with the evidence.
 
-It uses solutions of `GRMSC`, or of `AnchorGRMSC` where there are too many samples for `GRMSC`.
-`ConsensusClusterer` counts by the same rule.
+One rule uses solutions of `GRMSC`, or of `AnchorGRMSC` where there are too many samples for it;
+two use the neighbour graphs of the views (`polyspan.selection.viewgraphs`).
+`ConsensusClusterer` counts by the same rules.
 """
 
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import combinations
 from typing import Any, TypedDict
 
 import numpy as np
 import scipy.linalg
-import scipy.sparse as sp
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_random_state
 
@@ -27,8 +29,20 @@ from polyspan.methods.anchor_grmsc.estimator import AnchorGRMSC
 from polyspan.methods.grmsc import GRMSC
 from polyspan.progress import Tell
 from polyspan.selection.grids import EXACT_UP_TO, anchor_solves, exact_solves, exactly
-from polyspan.solvers.arrays import to_numpy
+from polyspan.selection.shortlist import nesting, shortlist
+from polyspan.selection.viewgraphs import (
+    MOST,
+    SEEN,
+    Embedded,
+    cluster_vectors,
+    embed_graphs,
+    measure,
+    measure_numbers,
+    sample_of,
+    view_graphs,
+)
 from polyspan.solvers.cache import sharing
+from polyspan.solvers.loop import OutOfTime, stopping
 
 N_CANDIDATES = 8  # numbers of clusters whose stability is measured
 ANCHORS = 500  # anchors of the solutions whose spectra are used
@@ -49,6 +63,12 @@ class Evidence(TypedDict, total=False):
     eigenvalues: list[float]
     settings: list[dict[str, Any]]
     chosen: int
+    shortlist: list[dict[str, Any]]
+    nesting: list[dict[str, Any]]
+    graph: dict[str, list[Any]]
+
+
+Spectrum = tuple[dict[str, Any], np.ndarray, np.ndarray]  # setting, eigenvalues, eigenvectors
 
 
 def count_clusters(
@@ -57,15 +77,23 @@ def count_clusters(
     max_clusters: int | None = None,
     progress: Tell | None = None,
     device: str | None = None,
+    deadline: float | None = None,
 ) -> tuple[int, Evidence]:
-    """Estimate the number of clusters from eigengap and stability.
+    """Estimate the number of clusters: a short list by three rules; the answer is its first.
 
-    A graph with c clear clusters has c large eigenvalues and a gap after them. The spectra of the
-    sparse affinities of several settings of `GRMSC` are averaged, and the numbers with the
-    largest gaps are the candidates. Every setting is clustered into each candidate number, and
-    stability is the mean adjusted Rand index between settings: with a wrong number, each setting
-    splits or joins clusters differently. The answer is the candidate with the largest product of
-    gap and stability.
+    - ``"settings"``: a graph with c clear clusters has c large eigenvalues and a gap after them.
+      The spectra of the sparse affinities of several settings of `GRMSC` are averaged, and the
+      numbers with the largest gaps are the candidates. Every setting is clustered into each
+      candidate number, and stability is the mean adjusted Rand index between settings: with a wrong
+      number, each setting splits or joins clusters differently. The score is gap times stability.
+    - ``"views"``: the mean of the views' neighbour graphs is clustered into every number, and so is
+      the graph of each view. The score is the modularity of the fused clusters on the views' graphs
+      times their agreement with the views' own clusters (mean adjusted Rand index).
+    - ``"mean graph"``: the score is the eigengap of the mean graph.
+
+    The list has at most five numbers, the best of each rule, by the mean of the three scores, each
+    divided by its largest (`polyspan.selection.shortlist`). Several of them may be right: data can
+    have coarse clusters and fine ones within them.
 
     With more than 4,000 samples (10,000 with a GPU as ``device``), settings of `AnchorGRMSC` with
     500 anchors are used instead, fitted to at most 20,000 samples drawn at random. Two samples are
@@ -80,7 +108,8 @@ def count_clusters(
     Parameters
     ----------
     views : list, tuple or dict of (n, d_k) arrays, or one (n, d) array
-        The views, as for any method. No sample may lack a view.
+        The views, as for any method. Samples may lack some (rows of NaN); where there are too many
+        of them for `GRMSC`, the rule ``"settings"`` is then left out.
     random_state : int, RandomState or None, default=None
         Seeds k-means.
     max_clusters : int, default=None
@@ -89,25 +118,37 @@ def count_clusters(
         Called as ``progress(done, total, text)``.
     device : str or None, default=None
         Where to compute, such as ``"cuda"``, see `GRMSC`.
+    deadline : float, default=None
+        Time of `time.perf_counter` after which no more solutions are computed. The neighbour graphs
+        come first, and their smallest numbers of clusters are always measured. The result then
+        depends on the speed of the machine.
 
     Returns
     -------
     n_clusters : int
         At least 2.
     evidence : dict
-        ``candidates`` (numbers, the largest gap first), ``gaps`` and ``stability`` (one for each
-        candidate; stability is 1 where there is only one setting, from about 3,400 samples until
-        anchors are used), ``scores`` (gap times stability, divided by the largest: consider all
-        candidates near 1), ``votes`` (for each number, how many settings have their largest gap
-        there), ``eigenvalues`` (the mean spectrum, largest first), ``settings`` and ``chosen``.
+        ``shortlist``, a dict for every number on the list: ``n_clusters``, the ``rules`` that
+        propose it or a number within 10%, its ``score``, ``gap`` and ``stability`` between
+        settings, ``modularity`` and ``agreement`` of the mean graph's clusters with the views.
+        ``nesting``: which of the mean graph's clusters, numbered by size, split from one number on
+        the list to the next larger one (`polyspan.selection.shortlist.nesting`). ``graph``: all
+        that was measured on the neighbour graphs. Of the rule ``"settings"``: ``candidates``
+        (numbers, the largest gap first), ``gaps`` and ``stability`` (one for each candidate;
+        stability is 1 where there is only one setting, from about 3,400 samples until anchors are
+        used), ``scores`` (gap times stability, divided by the largest), ``votes`` (for each number,
+        how many settings have their largest gap there), ``eigenvalues`` (the mean spectrum, largest
+        first) and ``settings``; without any solution, these are of the mean graph. ``chosen`` is
+        the answer.
 
     Examples
     --------
     >>> from polyspan.datasets import make_subspaces
     >>> from polyspan.selection import count_clusters
-    >>> data = make_subspaces(n_samples=90, n_clusters=3, random_state=0)
-    >>> count_clusters(data.views, random_state=0)[0]
-    3
+    >>> data = make_subspaces(n_samples=90, n_clusters=3, noise=0.1, random_state=1)
+    >>> number, evidence = count_clusters(data.views, random_state=0)
+    >>> number, [row["n_clusters"] for row in evidence["shortlist"]][0]
+    (3, 3)
     """
     check_params(
         "count_clusters",
@@ -118,9 +159,8 @@ def count_clusters(
         check_device("count_clusters", device)
     number = int(check_random_state(random_state).randint(2**31))
     with sharing():
-        return count(
-            complete_views("count_clusters", views), number, max_clusters, progress, device
-        )
+        found = check_views(views, missing=True)
+        return count(found, number, max_clusters, progress, device, deadline)
 
 
 def count(
@@ -129,35 +169,106 @@ def count(
     max_clusters: int | None,
     progress: Tell | None,
     device: str | None,
+    deadline: float | None = None,
 ) -> tuple[int, Evidence]:
     """Do the work of `count_clusters`; call it inside `sharing`."""
     n = views.n_samples
     check_countable(n)
     limit = min(max(2, n // 5) if max_clusters is None else max_clusters, n - 1)
-    if exactly(views, device):
-        found = list(_exact_spectra(views, limit, progress, device))
-    else:
+    exact = exactly(views, device)
+    if not exact:
         limit = min(limit, ANCHORS // 5 if max_clusters is None else COUNTED - 1)
-        found = list(_anchor_spectra(views, limit, number, progress))
-    solves = [params for params, _, _ in found]
+    graphs = _embedded(views, min(limit, MOST) if max_clusters is None else limit, number)
+    measured = {} if graphs is None else measure_numbers(graphs, deadline)
+    spectra: Iterator[Spectrum] = iter(())
+    if exact:
+        spectra = _exact_spectra(views, limit, progress, device)
+    elif all(missing_rows(X) is None for X in views.arrays):  # AnchorGRMSC needs every view
+        spectra = _anchor_spectra(views, limit, number, progress)
+    found = _in_time(spectra, deadline)
+    evidence, rules = _compare_settings(found or [_mean_graph(graphs)], number)
+    if not found:
+        rules.clear()  # the mean graph has its own rule
+    if graphs is not None:
+        rules["views"] = {c: max(0.0, a) * max(0.0, b) for c, (a, b) in measured.items()}
+        rules["mean graph"] = dict(enumerate(_gaps(graphs.eigenvalues), 2))
+    proposals = shortlist(rules)
+    vectors = [V for _, _, V in found or [_mean_graph(graphs)]]
+    rows: list[dict[str, Any]] = []
+    for c, names, score in proposals:
+        row = {"n_clusters": c, "rules": names, "score": score}
+        row["gap"] = evidence["eigenvalues"][c - 1] - evidence["eigenvalues"][c]
+        row["stability"] = stability_of(vectors, c, number)
+        row["modularity"], row["agreement"] = None, None
+        if graphs is not None:
+            row["modularity"], row["agreement"] = measured.get(c) or measure(graphs, c)
+        rows.append(row)
+    evidence |= {"chosen": proposals[0].n_clusters, "shortlist": rows, "nesting": []}
+    if graphs is not None:
+        labels = {c: cluster_vectors(graphs.vectors[:, :c]) for c, _, _ in proposals}
+        evidence["nesting"] = nesting(labels)
+        evidence["graph"] = {
+            "numbers": list(measured),
+            "modularity": [a for a, _ in measured.values()],
+            "agreement": [b for _, b in measured.values()],
+            "eigenvalues": graphs.eigenvalues.tolist(),
+            "scales": graphs.graphs.scales,
+        }
+    return evidence["chosen"], evidence
+
+
+def _embedded(views: Views, limit: int, number: int) -> Embedded | None:
+    """The neighbour graphs of at most `SEEN` samples; None if no scaling of them is possible."""
+    try:
+        few = sample_of(views, SEEN, number)
+        return embed_graphs(view_graphs(few), min(limit, few.n_samples - 1))
+    except (MemoryError, ValueError):
+        return None
+
+
+def _mean_graph(graphs: Embedded | None) -> Spectrum:
+    """The mean graph in place of solutions, when there are none."""
+    if graphs is None:
+        raise ValueError("No number of clusters could be estimated in this time: pass n_clusters.")
+    return {"method": "MeanGraph"}, graphs.eigenvalues, graphs.vectors
+
+
+def _in_time(spectra: Iterator[Spectrum], deadline: float | None) -> list[Spectrum]:
+    """Those that are found before the deadline."""
+    found: list[Spectrum] = []
+    if deadline is None or time.perf_counter() < deadline:
+        with suppress(OutOfTime), stopping(deadline):
+            for one in spectra:
+                found.append(one)
+    return found
+
+
+def _compare_settings(
+    found: list[Spectrum], number: int
+) -> tuple[Evidence, dict[str, dict[int, float]]]:
+    """Gaps of the mean spectrum and agreement between settings, and the rule of their products."""
     spectra, vectors = [w for _, w, _ in found], [V for _, _, V in found]
     mean = np.mean(spectra, axis=0)
-    gaps = mean[1:-1] - mean[2:]  # gaps[i] is the gap after i + 2 eigenvalues
+    gaps = _gaps(mean)
     candidates = [int(i) + 2 for i in np.argsort(-gaps, kind="stable")[:N_CANDIDATES]]
     stability = [stability_of(vectors, c, number) for c in candidates]
     scores = np.array([gaps[c - 2] * s for c, s in zip(candidates, stability, strict=True)])
-    chosen = candidates[int(np.argmax(scores))]
-    own = [int(np.argmax(w[1:-1] - w[2:])) + 2 for w in spectra]
-    return chosen, {
+    own = [int(np.argmax(_gaps(w))) + 2 for w in spectra]
+    evidence: Evidence = {
         "candidates": candidates,
         "gaps": [float(gaps[c - 2]) for c in candidates],
         "stability": stability,
         "scores": [float(x) for x in scores / (scores.max() if scores.max() > 0 else 1.0)],
         "votes": {str(c): own.count(c) for c in sorted({*own, *candidates})},
         "eigenvalues": [float(x) for x in mean],
-        "settings": solves,
-        "chosen": chosen,
+        "settings": [params for params, _, _ in found],
     }
+    return evidence, {"settings": dict(zip(candidates, map(float, scores), strict=True))}
+
+
+def _gaps(w: np.ndarray) -> np.ndarray:
+    """Gaps after 2, 3, ... eigenvalues."""
+    return w[1:-1] - w[2:]
 
 
 def check_countable(n: int) -> None:
@@ -171,7 +282,7 @@ def check_countable(n: int) -> None:
 
 def _exact_spectra(
     views: Views, limit: int, progress: Tell | None, device: str | None
-) -> Iterator[tuple[dict[str, Any], np.ndarray, np.ndarray]]:
+) -> Iterator[Spectrum]:
     """Settings, ``limit + 1`` eigenvalues and eigenvectors of their graphs, largest first."""
     n = views.n_samples
     for params, W in exact_affinities(views, progress, device):
@@ -181,14 +292,10 @@ def _exact_spectra(
 
 def _anchor_spectra(
     views: Views, limit: int, number: int, progress: Tell | None
-) -> Iterator[tuple[dict[str, Any], np.ndarray, np.ndarray]]:
+) -> Iterator[Spectrum]:
     """The same for the graphs of `AnchorGRMSC`, on at most `COUNTED` samples."""
-    n = views.n_samples
-    if n > COUNTED:
-        rows = np.sort(np.random.RandomState(number).choice(n, COUNTED, replace=False))
-        few = [X[rows] if sp.issparse(X) else to_numpy(X)[rows] for X in views.arrays]
-        views = Views(few, views.names)
-    settings = anchor_solves([min(n, COUNTED, max(ANCHORS, 2 * limit))])
+    views = sample_of(views, COUNTED, number)
+    settings = anchor_solves([min(views.n_samples, max(ANCHORS, 2 * limit))])
     for done, params in enumerate(settings):
         if progress is not None:
             progress(done, len(settings), f"number of clusters: AnchorGRMSC {params}")
