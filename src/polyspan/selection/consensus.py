@@ -5,11 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
+from scipy.stats import rankdata
 
 from polyspan.clustering.spectral import cluster_rows, spectral_clustering
 from polyspan.solvers.arrays import inverse_root
 
-SHARE = 1 / 3  # of the members, the best, enter the consensus
+SHARE = 1 / 5  # of the members, the best, enter the consensus
 FEWEST = 5  # but at least so many
 
 
@@ -21,9 +22,9 @@ def rank_members(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Score members by agreement and by modularity, and weigh them for the consensus.
 
-    The score is the product of the agreement with the other families and of the modularity on the
+    The score is the rank by agreement with the other families plus the rank by modularity on the
     views' neighbour graphs. A block of like members cannot raise its own agreement, and where
-    agreement misleads, because families err together, the views object. The best third enter the
+    agreement misleads, because families err together, the views object. The best fifth enter the
     consensus, five at least, and every group (a family in one scaling) has one vote.
 
     Parameters
@@ -43,7 +44,7 @@ def rank_members(
         Mean over the other families of the mean normalised mutual information with their members;
         with a single family, with the other members.
     scores : (m,) array
-        Agreement times modularity, the latter in every view as a share of the best member's.
+        Mean of the ranks by agreement and by modularity, from 0 to 1.
     weights : (m,) array
         0 for members that are left out; the sum is 1, and that of every group the same.
 
@@ -58,10 +59,7 @@ def rank_members(
     A = pairwise_nmi(labels)
     m, kinds = len(A), np.array(families)
     agreement = _agreement(A, kinds)
-    best = modularities.max(axis=0)
-    known = best > 0
-    shares = modularities[:, known] / best[known]
-    scores = agreement * (shares.mean(axis=1) if known.any() else 1.0)
+    scores = (rankdata(agreement) + rankdata(modularities.mean(axis=1))) / (2 * m)
     limit = np.sort(scores)[::-1][min(m, max(FEWEST, int(np.ceil(SHARE * m)))) - 1]
     used = scores >= limit - 1e-12  # equal ones alike
     places = np.unique(np.array(groups), return_inverse=True)[1]

@@ -4,7 +4,7 @@ Without labels there is no way to tell which setting is good, but good settings 
 same clusters, while bad ones each find their own. So the samples are clustered by many members,
 each a method with its settings and scaling. Each member is scored by how well its labels agree with
 those of other families of methods, and by what the views say of them; the samples are clustered
-once more by how often the best third put them together.
+once more by how often the best fifth put them together.
 """
 
 import time
@@ -68,10 +68,10 @@ class ConsensusClusterer(MultiViewClusterer):
     than 4,000 samples (10,000 with a GPU as ``device``) `AnchorGRMSC` and `LMVSC` replace `GRMSC`,
     and `CGD` and `SNF`, which hold n x n matrices, leave. `print(model)` lists what ran.
 
-    A member's score is the product of its agreement with the members of other families (mean
-    normalised mutual information) and of the modularity of its clusters on the neighbour graphs of
-    the views. The best third enter the consensus, with one vote for every family in every scaling;
-    the samples are clustered (spectral clustering) by how often these members put them together.
+    A member is ranked by its agreement with the members of other families (mean normalised mutual
+    information) and by the modularity of its clusters on the neighbour graphs of the views. The
+    best fifth by the sum of both ranks enter the consensus, with one vote for every family in every
+    scaling; the samples are clustered (spectral clustering) by how often they put them together.
 
     Parameters
     ----------
