@@ -111,7 +111,7 @@ def _counts(columns: dict[str, Series]) -> list[int]:
 
 
 def _scores(columns: dict[str, Series], chosen: int) -> str:
-    """The table: one row for every number with any evidence."""
+    """The table: one row for every number with any evidence, and the chosen one."""
     heads = ["Clusters", *map(user, columns), "Choice"]
     rows = [
         [
@@ -119,7 +119,7 @@ def _scores(columns: dict[str, Series], chosen: int) -> str:
             *(cell(series.get(count)) for series in columns.values()),
             ("<strong>chosen</strong>", "chosen") if count == chosen else ("", None),
         ]
-        for count in _counts(columns)
+        for count in sorted({*_counts(columns), chosen})
     ]
     return table(heads, rows, name="Evidence for the number of clusters")
 
