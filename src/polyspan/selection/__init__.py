@@ -4,6 +4,7 @@ from polyspan.selection.consensus import consensus, pairwise_nmi, rank_settings
 from polyspan.selection.count import count_clusters
 from polyspan.selection.estimator import ConsensusClusterer
 from polyspan.selection.grids import anchor_grid, default_grid, default_members
+from polyspan.selection.viewgraphs import labels_for
 
 __all__ = [
     "ConsensusClusterer",
@@ -12,6 +13,7 @@ __all__ = [
     "count_clusters",
     "default_grid",
     "default_members",
+    "labels_for",
     "pairwise_nmi",
     "rank_settings",
 ]
