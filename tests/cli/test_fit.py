@@ -301,11 +301,9 @@ def test_number_of_clusters_from_the_data(capsys):
     assert len(set(column(read_labels()))) == count
     shown = " ".join(capsys.readouterr().out.split())
     assert "number estimated from the data" in shown
-    at = evidence["candidates"].index(count)
-    gap, stability = evidence["gaps"][at], evidence["stability"][at]
-    assert (
-        f"for this number: {count} (gap {gap:.3f}, stability {stability:.2f}, score 1.00)" in shown
-    )
+    first, *others = evidence["shortlist"]
+    assert f"numbers to consider, best first: {count} (score {first['score']:.2f} by " in shown
+    assert all(f", {row['n_clusters']} (score {row['score']:.2f} by" in shown for row in others)
     assert "Evidence for the number of clusters" in Path("report.html").read_text("utf-8")
     assert json.loads(Path("labels.json").read_text())["evidence"]
 

@@ -24,6 +24,11 @@ def test_evidence_is_shown_by_its_names(tmp_path, digits):
     assert part.count('class="mark"') == 5
 
 
+def test_a_number_that_no_setting_proposes_is_still_marked(tmp_path, digits):
+    part = count_section(report(tmp_path, *digits, evidence=EVIDENCE | {"chosen": 6}))
+    assert Page(part).shown.count("chosen") == 1
+
+
 def test_whose_evidence_is_shown(tmp_path, digits):
     data, model = digits
     counted = merged(model, evidence_=EVIDENCE | {"gaps": [0.6789, 0.1, 0.2]})
@@ -43,11 +48,16 @@ def test_evidence_of_a_count_is_tables_and_charts(tmp_path, digits):
     assert number == evidence["chosen"]
     text = report(tmp_path, data, model, evidence=evidence)
     part = count_section(text)
-    top, bottom = (Page(table) for table in re.findall(r"<table.*?</table>", part, re.S))
+    listed, top, bottom = (Page(table) for table in re.findall(r"<table.*?</table>", part, re.S))
     heads = [text for tag, text in top.texts if tag in ("button", "bdi")]
     assert heads == ["Clusters", "gaps", "stability", "scores", "votes", "Choice"]
-    counts = {*evidence["candidates"], *map(int, evidence["votes"])}
-    assert part.count("<tr>") == 2 + len(counts) + len(evidence["settings"])
+    counts = {*evidence["candidates"], *map(int, evidence["votes"]), number}
+    rows = [evidence["shortlist"], counts, evidence["settings"]]
+    assert part.count("<tr>") == len(rows) + sum(map(len, rows))
+    heads = [text for tag, text in listed.texts if tag in ("button", "bdi")]
+    assert heads[0] == "Clusters"
+    assert "Proposed by" in heads
+    assert str(number) in listed.shown
     assert top.shown.count("chosen") == 1
     assert "standard+unit" in bottom.shown
     assert re.findall(r'aria-label="(\w+)"><path', part) == [
@@ -56,3 +66,20 @@ def test_evidence_of_a_count_is_tables_and_charts(tmp_path, digits):
     words = Page(part).shown
     assert "[" not in words  # no list as Python prints it
     assert "{" not in words
+
+
+def test_the_short_list_and_its_splits(tmp_path, digits):
+    row = {"n_clusters": 10, "rules": ["settings", "views"], "score": 0.81, "gap": 0.4321,
+           "stability": 0.9, "modularity": 0.654, "agreement": None}  # fmt: skip
+    steps = [
+        {"from": 9, "to": 10, "splits": {"0": [0, 3, 4]}},
+        {"from": 10, "to": 12, "splits": {}},
+    ]
+    evidence = EVIDENCE | {"shortlist": [row, row | {"n_clusters": 9}], "nesting": steps}
+    words = Page(count_section(report(tmp_path, *digits, evidence=evidence))).shown
+    assert "settings, views" in words
+    assert "0.654" in words
+    assert "9 to 10 clusters: 0 into 0, 3 and 4" in " ".join(words.split())
+    assert "10 to 12 clusters: no cluster splits" in " ".join(words.split())
+    plain = count_section(report(tmp_path, *digits, "old", evidence=EVIDENCE))  # without a list
+    assert "Numbers to consider" not in plain

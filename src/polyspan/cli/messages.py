@@ -71,7 +71,7 @@ def found_text(found: "Found") -> str:
             lines.append(f'{lost} more failed or did not run; see "members" in the settings file')
         lines.append(f"nearest to the consensus: {_call(found.estimator.best_estimator_)}")
     if found.evidence is not None:
-        lines.append(f"evidence for this number: {count_text(found.evidence)}")
+        lines.append(f"numbers to consider, best first: {count_text(found.evidence)}")
     counts = ", ".join(f"{name}: {size}" for name, size in zip(names, sizes, strict=True))
     lines.append(f"samples per cluster  {counts}")
     if found.certainty is not None:
@@ -86,13 +86,18 @@ def _call(model: Any) -> str:
     return " ".join(repr(model).split())
 
 
-def count_text(evidence: Mapping[str, Any], most: int = 3) -> str:
-    """The best candidates for the number of clusters, the chosen one first."""
-    names = "candidates", "gaps", "stability", "scores"
-    rows = sorted(zip(*(evidence[name] for name in names), strict=True), key=lambda row: -row[3])
+def count_text(evidence: Mapping[str, Any]) -> str:
+    """The short list of numbers of clusters, the chosen one first, and the rules behind each.
+
+    Examples
+    --------
+    >>> row = {"n_clusters": 3, "rules": ["views", "mean graph"], "score": 0.874}
+    >>> count_text({"shortlist": [row]})
+    '3 (score 0.87 by views and mean graph)'
+    """
     return ", ".join(
-        f"{c} (gap {gap:.3f}, stability {stability:.2f}, score {score:.2f})"
-        for c, gap, stability, score in rows[:most]
+        f"{row['n_clusters']} (score {row['score']:.2f} by {' and '.join(row['rules'])})"
+        for row in evidence["shortlist"]
     )
 
 

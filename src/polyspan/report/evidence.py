@@ -1,5 +1,7 @@
 """The section on the number of clusters: the evidence for it."""
 
+from typing import Any
+
 from polyspan.report.charts import line_chart
 from polyspan.report.parts import cell, number, table, user
 from polyspan.selection.count import Evidence
@@ -11,6 +13,11 @@ MEANING = {
     "stability": "agreement between settings with this number of clusters; 1 is perfect",
     "scores": "gap times stability, divided by the best; near 1 is about as good as the best",
     "votes": "number of settings that have their own largest gap here",
+}
+RULES = {
+    "settings": "gap times stability between settings, as in the second table",
+    "views": "modularity times agreement: what the views say to the clusters of their mean graph",
+    "mean graph": "drop in the eigenvalues of the mean of the views' neighbour graphs",
 }
 
 
@@ -24,11 +31,57 @@ def show_evidence(evidence: Evidence | None) -> str:
     facts |= {name: user(words) for name, words in MEANING.items()}
     lines = "".join(f"<dt>{user(name)}</dt><dd>{shown}</dd>" for name, shown in facts.items())
     return (
-        f'<p>Why there are this many clusters.</p><dl class="facts">{lines}</dl>'
+        _shortlist(evidence)
+        + f'<p>Why there are this many clusters.</p><dl class="facts">{lines}</dl>'
         + _scores(columns, chosen)
         + _charts(columns, evidence["eigenvalues"], chosen)
         + _settings(evidence)
     )
+
+
+def _shortlist(evidence: Evidence) -> str:
+    """The numbers to consider, and how the clusters of one split in the next."""
+    listed = evidence.get("shortlist")
+    if not listed:  # written before there was a list
+        return ""
+    names = ["score", "gap", "stability", "modularity", "agreement"]
+    rows = [
+        [
+            cell(row["n_clusters"]),
+            *(cell(row[name]) for name in names),
+            (user(", ".join(row["rules"])), ", ".join(row["rules"])),
+        ]
+        for row in listed
+    ]
+    heads = ["Clusters", *map(user, names), "Proposed by"]
+    facts = "".join(f"<dt>{user(rule)}</dt><dd>{user(words)}</dd>" for rule, words in RULES.items())
+    return (
+        "<p>Numbers to consider, the best first. Several can be right: large clusters may have "
+        "smaller ones within them.</p>"
+        + table(heads, rows, name="Short list of numbers of clusters")
+        + f'<p>The rules that propose them:</p><dl class="facts">{facts}</dl>'
+        + _nesting(evidence.get("nesting", []))
+    )
+
+
+def _nesting(steps: list[dict[str, Any]]) -> str:
+    """Which clusters split, a line for every two numbers."""
+    lines = []
+    for step in steps:
+        splits = [f"{j} into {_words(parts)}" for j, parts in step["splits"].items()]
+        told = "; ".join(splits) or "no cluster splits"
+        lines.append(f"<li>{step['from']} to {step['to']} clusters: {user(told)}</li>")
+    if not lines:
+        return ""
+    return (
+        "<details><summary>Which clusters split</summary><p>Clusters of the mean graph, numbered "
+        "by size from 0; parts of less than 10% are left out. The numbers are not those of the "
+        f"labels.</p><ul>{''.join(lines)}</ul></details>"
+    )
+
+
+def _words(numbers: list[int]) -> str:
+    return ", ".join(map(str, numbers[:-1])) + f" and {numbers[-1]}"
 
 
 def score_columns(evidence: Evidence) -> dict[str, Series]:
@@ -58,7 +111,7 @@ def _counts(columns: dict[str, Series]) -> list[int]:
 
 
 def _scores(columns: dict[str, Series], chosen: int) -> str:
-    """The table: one row for every number with any evidence."""
+    """The table: one row for every number with any evidence, and the chosen one."""
     heads = ["Clusters", *map(user, columns), "Choice"]
     rows = [
         [
@@ -66,7 +119,7 @@ def _scores(columns: dict[str, Series], chosen: int) -> str:
             *(cell(series.get(count)) for series in columns.values()),
             ("<strong>chosen</strong>", "chosen") if count == chosen else ("", None),
         ]
-        for count in _counts(columns)
+        for count in sorted({*_counts(columns), chosen})
     ]
     return table(heads, rows, name="Evidence for the number of clusters")
 

@@ -5,7 +5,7 @@ from polyspan.selection.consensus import consensus, pairwise_nmi, rank_members
 from polyspan.selection.count import count_clusters
 from polyspan.selection.estimator import ConsensusClusterer
 from polyspan.selection.grids import anchor_grid, default_members
-from polyspan.selection.quality import modularity
+from polyspan.selection.viewgraphs import labels_for
 
 __all__ = [
     "ConsensusClusterer",
@@ -14,7 +14,7 @@ __all__ = [
     "count_clusters",
     "default_members",
     "find_camps",
-    "modularity",
+    "labels_for",
     "pairwise_nmi",
     "rank_members",
 ]

@@ -28,7 +28,7 @@ from polyspan.selection.consensus import FEWEST, consensus, pairwise_nmi, rank_m
 from polyspan.selection.count import Evidence, check_countable, count
 from polyspan.selection.grids import default_members
 from polyspan.selection.members import Row, fit_members, html_table, text_table
-from polyspan.selection.quality import view_graphs, view_modularity
+from polyspan.selection.quality import scaled_graphs, view_modularity
 from polyspan.solvers.arrays import Array
 from polyspan.solvers.cache import sharing
 from polyspan.solvers.loop import Solution
@@ -172,7 +172,7 @@ class ConsensusClusterer(MultiViewClusterer):
         evidence: Evidence = {}
         with sharing(), telling(type(self).__name__, self.verbose) as tell:
             if isinstance(self.n_clusters, str):
-                c, evidence = count(views, seed, None, tell, self.device)
+                c, evidence = count(views, seed, None, tell, self.device, deadline)
             else:
                 c = int(self.n_clusters)
             members = self._members(views, c, seed, scalings)
@@ -183,7 +183,7 @@ class ConsensusClusterer(MultiViewClusterer):
                 reason="" if self.budget is None else f"the budget of {self.budget:g} s was spent",
                 tell=tell,
             )
-            graphs = view_graphs(views, scalings)
+            graphs = scaled_graphs(views, scalings)
             ran = [row for row in table if row["status"] == "ok"]
             merged, certainty, best = _merge(ran, labels, graphs, c, seed)
             rivals = alternatives(labels, ran, merged, graphs, c, seed)

@@ -1,4 +1,4 @@
-"""What the views say of a clustering: Newman's modularity on their neighbour graphs."""
+"""What the views say of a clustering: its modularity on their neighbour graphs."""
 
 from collections.abc import Sequence
 
@@ -8,18 +8,17 @@ import scipy.sparse as sp
 from polyspan.graphs.knn import nearest_neighbors
 from polyspan.inputs.scaling import Scaling, numpy_views
 from polyspan.inputs.views import Views
+from polyspan.selection.viewgraphs import NEIGHBORS, modularity
 
-NEIGHBORS = 10
 
-
-def view_graphs(views: Views, scalings: Sequence[Sequence[Scaling]]) -> list[list[sp.csr_array]]:
-    """Symmetric 10-NN graphs, a list for each view with one graph for each of its scalings.
+def scaled_graphs(views: Views, scalings: Sequence[Sequence[Scaling]]) -> list[list[sp.csr_array]]:
+    """Symmetric k-NN graphs, a list for each view with one graph for each of its scalings.
 
     Examples
     --------
     >>> from polyspan.inputs.views import check_views
     >>> X = np.random.default_rng(0).normal(size=(30, 4))
-    >>> graphs = view_graphs(check_views([X, X]), [("unit", "unit"), ("standard", "unit")])
+    >>> graphs = scaled_graphs(check_views([X, X]), [("unit", "unit"), ("standard", "unit")])
     >>> [len(of_view) for of_view in graphs]
     [2, 1]
     """
@@ -34,26 +33,14 @@ def view_graphs(views: Views, scalings: Sequence[Sequence[Scaling]]) -> list[lis
     return found
 
 
-def modularity(A: sp.csr_array, labels: np.ndarray) -> float:
-    """Share of the links inside clusters, less that expected by chance from the degrees.
+def view_modularity(graphs: Sequence[Sequence[sp.csr_array]], labels: np.ndarray) -> np.ndarray:
+    """Modularity on the graphs of every view, the mean over its scalings.
 
     Examples
     --------
     >>> A = sp.csr_array(np.kron(np.eye(2), np.ones((3, 3))))
-    >>> modularity(A, np.array([0, 0, 0, 1, 1, 1])), modularity(A, np.zeros(6, dtype=int))
-    (0.5, 0.0)
+    >>> view_modularity([[A], [A, A]], np.array([0, 0, 0, 1, 1, 1]))
+    array([0.5, 0.5])
     """
-    degrees = np.asarray(A.sum(axis=1)).ravel()
-    total = degrees.sum()
-    if total <= 0:
-        return 0.0
     coded = np.unique(labels, return_inverse=True)[1]
-    rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
-    inside = float(A.data[coded[rows] == coded[A.indices]].sum())
-    shares = np.bincount(coded, weights=degrees) / total
-    return inside / float(total) - float(np.sum(shares**2))
-
-
-def view_modularity(graphs: Sequence[Sequence[sp.csr_array]], labels: np.ndarray) -> np.ndarray:
-    """Modularity on the graphs of every view, the mean over its scalings."""
-    return np.array([np.mean([modularity(A, labels) for A in of_view]) for of_view in graphs])
+    return np.array([np.mean([modularity(A, coded) for A in of_view]) for of_view in graphs])

@@ -3,11 +3,11 @@
 A rule gives every number a score, which is divided by the rule's largest. The list takes the best
 number of every rule, then the second best, and so on, until there are five. Numbers within 10% of
 each other are one answer, and only the first of them is listed. The order is that of the mean score
-over the rules; a better score of another number within 1 or 10% counts nine tenths, as a rule that
-says 6 does not speak against 5.
+over the rules, times the number's stability where it is known; a better score of another number
+within 1 or 10% counts nine tenths, as a rule that says 6 does not speak against 5.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -28,8 +28,10 @@ class Proposal(NamedTuple):
     score: float  # from 0 to 1
 
 
-def shortlist(rules: Mapping[str, Scores]) -> list[Proposal]:
-    """Combine the scores that several rules give to numbers of clusters.
+def shortlist(
+    rules: Mapping[str, Scores], stability: Callable[[int], float] | None = None
+) -> list[Proposal]:
+    """Combine the scores that several rules give to numbers of clusters, and their stability.
 
     Examples
     --------
@@ -50,7 +52,8 @@ def shortlist(rules: Mapping[str, Scores]) -> list[Proposal]:
     for c in chosen:
         names = [rule for rule, several in proposed.items() if any(_same(c, k) for k in several)]
         mean = float(np.mean([_support(scores, c) for scores in scaled.values()]))
-        found.append(Proposal(c, names, mean))
+        held = 1.0 if stability is None else max(0.0, stability(c))
+        found.append(Proposal(c, names, mean * held))
     return sorted(found, key=lambda one: -one.score)
 
 
