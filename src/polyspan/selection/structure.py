@@ -19,7 +19,7 @@ from polyspan.solvers.arrays import to_numpy
 
 LEVEL = 0.01
 STRONG = 0.2  # modularity of one view's clusters in another view
-STRONG_ALONE = 0.1  # modularity of a view's clusters beyond that of noise like it
+STRONG_ALONE = 0.08  # modularity of a view's clusters beyond that of noise like it
 SAMPLES = 1000  # used at most
 LATE = "not tested: the budget was spent"
 FEW = f"not tested: fewer than {FEWEST} samples"
@@ -70,8 +70,9 @@ def find_structure(
     -------
     Structure
         Plain values that can be written as JSON. ``verdict`` is «none found» if neither test
-        rejects its null at a level of .01 together; else «strong» if the agreement of views is .2
-        or more, or the excess of a view .1 or more, and «weak» if not.
+        rejects its null at a level of .01 together. Else it is «strong» or «weak»: by the
+        agreement of views, .2 or more being strong, or if no views agree by the excess of a view,
+        .08 or more being strong.
 
     Notes
     -----
@@ -184,17 +185,13 @@ def _verdict(agreement: float | None, excess: float | None, p: float) -> tuple[s
     """Strong, weak or none found, and the figures behind it."""
     if agreement is None and excess is None:
         return "none found", f"no structure was found that noise would not have (p = {p:.2g})"
-    strong = (agreement or 0) >= STRONG or (excess or 0) >= STRONG_ALONE
-    verdict = "strong" if strong else "weak"
-    parts = []
     if agreement is not None:
-        parts.append(
-            f"clusters of one view have a modularity of {agreement:.2f} in another ({STRONG:g} or "
-            "more is strong)"
-        )
-    if excess is not None:
-        parts.append(
-            f"clusters of a view have a modularity in it that is {excess:.2f} above that of noise "
-            f"({STRONG_ALONE:g} or more is strong)"
-        )
-    return verdict, f"the structure is {verdict} (p = {p:.2g}): {', and '.join(parts)}"
+        figure, limit = agreement, STRONG
+        words = f"clusters of one view have a modularity of {agreement:.2f} in another"
+    else:
+        figure, limit = float(excess or 0), STRONG_ALONE
+        words = f"clusters of one view have a modularity in it that is {figure:.2f} above noise"
+    verdict = "strong" if figure >= limit else "weak"
+    return verdict, (
+        f"the structure is {verdict}: {words} ({limit:g} or more is strong; p = {p:.2g})"
+    )
