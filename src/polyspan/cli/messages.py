@@ -70,6 +70,7 @@ def found_text(found: "Found") -> str:
         if lost := len(table) - ran:
             lines.append(f'{lost} more failed or did not run; see "members" in the settings file')
         lines.append(f"nearest to the consensus: {_call(found.estimator.best_estimator_)}")
+        lines = [*_structure_lines(found.estimator), *lines, *_rival_lines(found.estimator)]
     if found.evidence is not None:
         lines.append(f"numbers to consider, best first: {count_text(found.evidence)}")
     counts = ", ".join(f"{name}: {size}" for name, size in zip(names, sizes, strict=True))
@@ -79,6 +80,24 @@ def found_text(found: "Found") -> str:
         few = f"{low} sample" + "s" * (low != 1)
         lines.append(f"certainty {mean:.2f} on average, below 0.5 for {few}")
     return "\n".join("\n".join(textwrap.wrap(line, 100)) for line in lines)
+
+
+def _structure_lines(model: Any) -> list[str]:
+    """What to know first: no structure; and how the views were scaled."""
+    known = model.structure_evidence_
+    first = [f"structure: {known['verdict']} - {known['sentence']}"]
+    return first + [f"scaling of {sentence}" for sentence in model.scaling_]
+
+
+def _rival_lines(model: Any) -> list[str]:
+    """Where the members fall into camps."""
+    if not (rivals := model.alternatives_):
+        return []
+    shares = ", ".join(f"{one['share']:.0%}" for one in rivals)
+    return [
+        f"the members disagree: {len(rivals)} rival clustering{'s' * (len(rivals) != 1)} with "
+        f'{shares} of the votes; see "alternatives" in the settings file'
+    ]
 
 
 def _call(model: Any) -> str:

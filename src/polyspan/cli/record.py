@@ -95,6 +95,9 @@ def _describe_found(found: "Found") -> dict[str, Any]:
         "n_clusters": len(np.unique(found.labels)),
         **_describe_model(model),
         "members": getattr(model, "table_", None),
+        "scaling": getattr(model, "scaling_", None),
+        "structure": getattr(model, "structure_evidence_", None),
+        "alternatives": getattr(model, "alternatives_", None),
         "nearest": None if nearest is None else _describe_model(nearest),
         "evidence": found.evidence,
     }

@@ -124,11 +124,6 @@ def _check_consensus(request: Request) -> None:
     """Refuse options that a consensus does not have, or that only a consensus has."""
     from polyspan.inputs.params import real
 
-    if request.missing == "keep" and (request.method is None or request.clusters is None):
-        raise ValueError(
-            "--missing keep needs --method and --clusters, because the consensus needs every view "
-            "of every sample: use --method grmsc --clusters N, or --missing drop"
-        )
     if request.budget is None:
         return
     if request.method is not None:

@@ -5,7 +5,8 @@ from typing import Any
 from polyspan.report.parts import bar, cell, plural, setting, table, user
 
 COLUMNS = (
-    "method", "setting", "group", "agreement", "nearness", "weight", "seconds", "status", "reason",
+    "method", "setting", "family", "agreement", "modularity", "nearness", "weight", "seconds",
+    "status", "reason",
 )  # fmt: skip
 
 

@@ -133,7 +133,9 @@ def _lead(c: Content, date: str) -> str:
 
 def _tiles(c: Content, certainty: np.ndarray) -> str:
     sizes = np.bincount(c.codes)
-    tiles = [
+    verdict = getattr(c.estimator, "structure_", None)
+    tiles = [] if verdict is None else [(escape(verdict), "structure")]
+    tiles += [
         (number(len(c.ids)), "samples"[: 7 - (len(c.ids) == 1)]),
         (number(len(c.views)), "views"[: 5 - (len(c.views) == 1)]),
         (number(len(c.clusters)), "clusters"[: 8 - (len(c.clusters) == 1)]),

@@ -29,6 +29,8 @@ from polyspan.selection.count import Evidence, check_countable, count
 from polyspan.selection.grids import default_members
 from polyspan.selection.members import Row, fit_members, html_table, text_table
 from polyspan.selection.quality import scaled_graphs, view_modularity
+from polyspan.selection.structure import find_structure
+from polyspan.selection.viewgraphs import labels_for
 from polyspan.solvers.arrays import Array
 from polyspan.solvers.cache import sharing
 from polyspan.solvers.loop import Solution
@@ -121,6 +123,14 @@ class ConsensusClusterer(MultiViewClusterer):
         `polyspan.selection.find_camps`; empty in the common case of one camp. Each has ``labels``,
         ``certainty``, ``members`` (positions among the rows that ran), ``share`` of the votes,
         ``similarity`` to ``labels_`` and ``modularity`` in every view.
+    labels_by_k_ : dict of int to (n,) array
+        Labels by number of clusters: ``labels_``, and with ``n_clusters="auto"`` those of the
+        other numbers on the short list, from the mean graph of the views.
+    structure_ : {"strong", "weak", "none found"} or why it was not tested
+        Whether the views have structure that noise like them has not, at a level of .01.
+    structure_evidence_ : dict
+        The figures behind it, and for every view whether it takes part, says nothing, disagrees
+        with the others, or decides alone; see docs/structure.md.
     modularity_ : list of float
         What every view says of the consensus: the modularity of ``labels_`` on its neighbour graph.
     evidence_ : dict
@@ -168,7 +178,8 @@ class ConsensusClusterer(MultiViewClusterer):
         started = time.perf_counter()
         deadline = None if self.budget is None else started + self.budget
         seed = int(check_random_state(self.random_state).randint(2**31))
-        scalings, sentences = self._scalings_that_vote(views)
+        scalings, sentences, first = self._scalings_that_vote(views)
+        structure = find_structure(views, first, seed, deadline)
         evidence: Evidence = {}
         with sharing(), telling(type(self).__name__, self.verbose) as tell:
             if isinstance(self.n_clusters, str):
@@ -191,6 +202,10 @@ class ConsensusClusterer(MultiViewClusterer):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the table has them
                 nearest.fit(views)
+            by_number = {c: merged}
+            others = [row["n_clusters"] for row in evidence.get("shortlist", [])]
+            if others := [one for one in others if one != c]:
+                by_number |= labels_for(views, others)
         told = _too_few(ran)
         learnt = {
             "certainty_": None if told else certainty,
@@ -198,20 +213,26 @@ class ConsensusClusterer(MultiViewClusterer):
             "scaling_": sentences,
             "table_": table,
             "evidence_": evidence,
+            "labels_by_k_": by_number,
+            "structure_": structure["verdict"],
+            "structure_evidence_": structure,
             "alternatives_": rivals,
             "modularity_": view_modularity(graphs, merged).tolist(),
             "best_estimator_": nearest,
         }
         return Solution(merged, extras=learnt, complaints=told)
 
-    def _scalings_that_vote(self, views: Views) -> tuple[list[tuple[Scaling, ...]], list[str]]:
-        """Scalings of the default pool, one per view in each, and a sentence for every view."""
+    def _scalings_that_vote(
+        self, views: Views
+    ) -> tuple[list[tuple[Scaling, ...]], list[str], list[Scaling]]:
+        """Scalings of the pool, one per view in each; for every view a sentence, and the best."""
         if isinstance(self.scale, str) and self.scale == "auto":
-            sentences = [choose_scaling(*one).sentence for one in zip(*views, strict=True)]
-            return scalings_for(views), sentences
-        given = scaling_per_view(self.scale, len(views.arrays), type(self).__name__)
+            chosen = [choose_scaling(*one) for one in zip(*views, strict=True)]
+            best = [one.allowed[0] for one in chosen]
+            return scalings_for(views), [one.sentence for one in chosen], best
+        given = list(scaling_per_view(self.scale, len(views.arrays), type(self).__name__))
         named = zip(views.names, given, strict=True)
-        return [tuple(given)], [f"view {name}: {one}, as asked" for name, one in named]
+        return [tuple(given)], [f"view {name}: {one!r}, as given" for name, one in named], given
 
     def _members(
         self, views: Views, c: int, seed: int, scalings: list[tuple[Scaling, ...]]

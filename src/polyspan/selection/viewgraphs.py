@@ -286,5 +286,7 @@ def modularity(S: sp.csr_array, labels: np.ndarray) -> float:
     """
     degrees = np.asarray(S.sum(axis=1)).ravel()
     total = degrees.sum()
+    if total <= 0:
+        return 0.0
     inside = S.data[labels[entry_rows(S)] == labels[S.indices]].sum()
     return float(inside / total - np.sum((np.bincount(labels, degrees) / total) ** 2))
