@@ -1,5 +1,6 @@
 """Refusals of fit: exit code 2, one sentence, nothing written, no work."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -37,10 +38,9 @@ pytestmark = pytest.mark.usefixtures("folder")
         ),
         ([*FILES, "--budget", "-1"], "--budget must be a finite number >= 0, got -1.0"),
         ([*FILES, "--budget", "nan"], "--budget must be a finite number >= 0, got nan"),
-        ([*FILES, "--missing", "keep"], "--missing keep needs --method and --clusters"),
         (
-            [*FILES, "--method", "grmsc", "--missing", "keep"],
-            "use --method grmsc --clusters N, or --missing drop",
+            [*FILES, "--method", "rmsc", "--missing", "keep"],
+            "RMSC needs every view of every sample",
         ),
         ([*FILES, *GRMSC3, "--drop", "y"], "no table has a column 'y' to drop"),
         ([*FILES, *GRMSC3, "--id", "y"], "rna.csv has no column 'y' for --id"),
@@ -99,8 +99,6 @@ def test_wrong_usage(no_work, capsys, arguments, words):
 
 def test_missing_keep(capsys):
     assert main(["fit", *FILES, *GRMSC3[:2], "--clusters", "3", "--missing", "fail"]) == 0
-    assert main(["fit", *FILES, "--missing", "keep", "--out", "other.csv"]) == 2
-    assert "--missing keep needs --method" in capsys.readouterr().err
     assert main(["fit", *FILES, "--method", "rmsc", "--missing", "keep", "--out", "o.csv"]) == 2
     assert "--missing keep: RMSC needs every view of every sample" in capsys.readouterr().err
 
@@ -108,6 +106,11 @@ def test_missing_keep(capsys):
     assert main(["fit", *FILES, *GRMSC3, "--missing", "keep", "--force"]) == 0
     assert "10 samples lack protein, kept without it: s" in capsys.readouterr().out
     assert [row[0] for row in read_labels()[1:]] == IDS
+    assert main(["fit", *FILES, "--missing", "keep", "--clusters", "3", "--force"]) == 0
+    assert "10 samples lack protein, kept without it: s" in capsys.readouterr().out
+    assert len({row[1] for row in read_labels()[1:]}) == 3
+    settings = json.loads(Path("labels.json").read_text())
+    assert {row["method"] for row in settings["members"]} == {"MeanGraph", "NEMO", "GRMSC"}
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,8 @@ def fitted(labels, W):
 def tried(**changes):
     """A row of the table of a consensus."""
     row = {
-        "method": "GRMSC", "setting": {}, "group": "GRMSC unit", "agreement": 0.5, "nearness": 0.5,
+        "method": "GRMSC", "setting": {}, "family": "subspace", "group": "subspace, unit",
+        "agreement": 0.5, "modularity": 0.4, "score": 0.7, "nearness": 0.5,
         "weight": 0.5, "seconds": 1.5, "status": "ok", "reason": "",
     }  # fmt: skip
     assert set(changes) <= set(row)

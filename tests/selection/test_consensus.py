@@ -1,6 +1,7 @@
 import importlib.util
 import json
 import re
+import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,14 +14,26 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from polyspan import GRMSC, LRR, ConcatKMeans, ConcatSpectral, ConsensusClusterer
+from polyspan import GRMSC, LRR, ConcatKMeans, ConcatSpectral, ConsensusClusterer, MeanGraph
 from polyspan.datasets import load_dataset, make_subspaces
+from polyspan.inputs.views import check_views
 from polyspan.metrics import clustering_scores
-from polyspan.selection import consensus, count_clusters, pairwise_nmi, rank_settings
-from polyspan.selection.grids import baselines, default_grid
+from polyspan.selection import (
+    consensus,
+    count_clusters,
+    find_camps,
+    pairwise_nmi,
+    rank_members,
+)
+from polyspan.selection.grids import affinities, default_members
 
 OWN = [GRMSC(n_neighbors=10), GRMSC(n_neighbors=10, affinity="sparse"), GRMSC(n_neighbors=20)]
-SMALL = [*baselines(90, 3, False), *OWN]
+PLAIN = [
+    *(ConcatSpectral(scale=s, n_neighbors=k) for k in (10, 30) for s in ("unit", "standard+unit")),
+    *(ConcatKMeans(scale=s) for s in ("unit", "standard+unit")),
+    *(MeanGraph(scale=s) for s in ("unit", "standard+unit")),
+]
+SMALL = [*PLAIN, *OWN]
 
 
 @pytest.fixture(scope="module")
@@ -49,11 +62,13 @@ def test_planted_clusters_are_found(planted):
     assert found.certainty_.max() <= 1
 
 
-def test_default_grid_runs_and_serves_few_samples():
+def test_the_default_pool_serves_few_samples():
     data = make_subspaces(n_samples=24, n_clusters=2, random_state=0)
     found = ConsensusClusterer(2, random_state=0).fit(data.views)
     assert {row["status"] for row in found.table_} == {"ok"}
-    assert nmi(data, found.labels_) == pytest.approx(1.0)
+    assert len(np.unique(found.labels_)) == 2
+    # Ten neighbours of 24 samples see no subspaces: those who do are a camp of their own.
+    assert max(nmi(data, one["labels"]) for one in found.alternatives_) == pytest.approx(1.0)
 
 
 def test_rows_say_what_ran(planted):
@@ -81,11 +96,11 @@ def test_best_estimator_is_the_row_that_agrees_best(planted):
 
 
 def test_best_estimator_is_one_of_those_in_the_consensus(planted, monkeypatch):
-    def all_but_the_first(labels, groups):
+    def all_but_the_first(labels, *rest):
         weights = np.r_[0.0, np.full(len(labels) - 1, 1 / (len(labels) - 1))]
-        return np.ones(len(labels)), weights
+        return np.ones(len(labels)), np.ones(len(labels)), weights
 
-    monkeypatch.setattr("polyspan.selection.estimator.rank_settings", all_but_the_first)
+    monkeypatch.setattr("polyspan.selection.estimator.rank_members", all_but_the_first)
     found = ConsensusClusterer(3, members=SMALL, random_state=0).fit(planted.views)
     assert found.table_[0]["nearness"] == max(row["nearness"] for row in found.table_)
     params = found.best_estimator_.get_params()
@@ -116,7 +131,7 @@ def test_a_setting_that_fails_is_a_row(planted):
 
 
 def test_a_method_that_only_fails_is_told(planted):
-    members = [*baselines(90, 3, False), LRR()]
+    members = [*PLAIN, LRR()]
     with pytest.warns(UserWarning, match=r"The only member of LRR failed .*LRR takes one view"):
         found = ConsensusClusterer(3, members=members, random_state=0).fit(planted.views)
     assert found.table_[-1]["status"] == "failed"
@@ -127,7 +142,7 @@ def test_all_failing_is_an_error(planted, monkeypatch):
     def broken(self, X, y=None):
         raise ArithmeticError("no luck")
 
-    for name in ("ConcatSpectral", "ConcatKMeans", "GRMSC"):
+    for name in ("ConcatSpectral", "ConcatKMeans", "MeanGraph", "GRMSC"):
         monkeypatch.setattr(f"polyspan.{name}.fit", broken)
     with pytest.raises(RuntimeError, match=r"All 9 members failed; .*ArithmeticError: no luck"):
         ConsensusClusterer(3, members=SMALL[:-2], random_state=0).fit(planted.views)
@@ -191,13 +206,15 @@ def test_bad_views_are_named():
         ConsensusClusterer(2).fit([np.eye(4), np.full((4, 2), np.nan)])
 
 
-def test_missing_views_are_refused_in_words(planted):
+def test_samples_may_lack_views(planted):
     views = {"rna": planted.views[0], "protein": planted.views[1].copy()}
-    views["protein"][3] = np.nan
-    with pytest.raises(ValueError, match=r"view 'protein' contains NaN.* needs every view of"):
-        ConsensusClusterer(3).fit(views)
-    views["protein"][4, 0] = np.nan  # a single value is a gap in the data, not a missing view
-    with pytest.raises(ValueError, match=r"drop or impute these values .* before clustering"):
+    views["protein"][:20] = np.nan
+    found = ConsensusClusterer(3, random_state=0).fit(views)
+    assert {row["method"] for row in found.table_} == {"MeanGraph", "NEMO", "GRMSC"}
+    assert {row["status"] for row in found.table_} == {"ok"}
+    assert nmi(planted, found.labels_) > 0.9
+    views["protein"][30, 0] = np.nan  # a single value is a gap in the data, not a missing view
+    with pytest.raises(ValueError, match=r"in part of a sample \(row 30\): drop or impute"):
         ConsensusClusterer(3).fit(views)
 
 
@@ -208,51 +225,63 @@ def test_pairwise_nmi_is_that_of_scikit_learn():
     np.testing.assert_allclose(pairwise_nmi(labels), expected, atol=1e-12)  # sums in another order
 
 
-def test_bad_settings_are_outvoted():
+def test_bad_members_are_outvoted():
     truth = np.repeat([0, 1, 2], 30)
     rng = np.random.RandomState(0)
-    bad = [rng.randint(3, size=90) for _ in range(4)]
-    labels = np.array([noisy(truth, 0.1, s) for s in range(4)] + bad)
-    agreement, weights = rank_settings(labels, ["a", "a", "b", "b"] * 2)
-    assert agreement[:4].min() > agreement[4:].max()
-    worst = np.isin(np.arange(8), np.argsort(agreement)[:2])  # a quarter
-    np.testing.assert_allclose(weights, np.where(worst, 0, 1 / 6), atol=1e-15)
+    bad = [rng.randint(3, size=90) for _ in range(20)]
+    labels = np.array([noisy(truth, 0.1, s) for s in range(5)] + bad)
+    families = [f"family {i % 5}" for i in range(25)]
+    agreement, scores, weights = rank_members(labels, families, families, np.ones((25, 2)))
+    assert agreement[:5].min() > agreement[5:].max()
+    assert scores[:5].min() > scores[5:].max()
+    np.testing.assert_allclose(weights, np.r_[np.full(5, 0.2), np.zeros(20)], atol=1e-15)
     merged, certainty = consensus(labels, weights, 3, random_state=0)
     assert clustering_scores(truth, merged)["nmi"] > 0.95
     assert certainty.mean() > 0.5
 
 
-def test_agreement_is_the_mean_over_groups_of_the_others():
+def test_agreement_is_that_with_the_other_families():
     labels = np.random.RandomState(0).randint(3, size=(5, 40))
-    groups = ["a", "a", "a", "b", "c"]
+    families = ["a", "a", "a", "b", "c"]
     A = pairwise_nmi(labels)
     wanted = [
-        np.mean([A[0, [1, 2]].mean(), A[0, 3], A[0, 4]]),
-        np.mean([A[1, [0, 2]].mean(), A[1, 3], A[1, 4]]),
-        np.mean([A[2, [0, 1]].mean(), A[2, 3], A[2, 4]]),
-        np.mean([A[3, :3].mean(), A[3, 4]]),  # alone in its group
+        np.mean([A[0, 3], A[0, 4]]),
+        np.mean([A[1, 3], A[1, 4]]),
+        np.mean([A[2, 3], A[2, 4]]),
+        np.mean([A[3, :3].mean(), A[3, 4]]),
         np.mean([A[4, :3].mean(), A[4, 3]]),
     ]
-    agreement, weights = rank_settings(labels, groups)
+    agreement, _, weights = rank_members(labels, families, families, np.ones((5, 1)))
     np.testing.assert_allclose(agreement, wanted, atol=1e-14)
-    # A quarter of five is one: the second worst, at the limit, stays.
-    np.testing.assert_allclose(weights, np.where(agreement == agreement.min(), 0, 0.25))
+    np.testing.assert_allclose(weights, [1 / 9] * 3 + [1 / 3] * 2)  # one vote each
+    alone, _, _ = rank_members(labels, ["a"] * 5, families, np.ones((5, 1)))
+    np.testing.assert_allclose(alone, (A.sum(axis=1) - 1) / 4, atol=1e-14)
 
 
-def test_settings_that_all_agree_have_equal_weights():
+def test_modularity_counts_as_much_as_agreement():
+    labels = np.tile(np.repeat([0, 1], 10), (10, 1))
+    families = [f"{i}" for i in range(10)]
+    quality = np.linspace(0.1, 1.0, 10)[:, None]
+    _, scores, weights = rank_members(labels, families, families, quality)
+    np.testing.assert_allclose(scores, (5.5 + np.arange(1, 11)) / 20)  # the ranks by agreement tie
+    np.testing.assert_allclose(weights, np.r_[np.zeros(5), np.full(5, 0.2)])
+
+
+def test_members_that_all_agree_have_equal_weights():
     labels = np.tile(np.repeat([0, 1], 10), (3, 1))
-    agreement, weights = rank_settings(labels, ["a", "a", "b"])
+    agreement, _, weights = rank_members(labels, ["a", "b", "c"], ["a", "b", "c"], np.ones((3, 1)))
     np.testing.assert_allclose(agreement, 1)
     np.testing.assert_allclose(weights, 1 / 3)
 
 
-def test_a_large_group_does_not_outvote_the_others():
+def test_a_large_family_does_not_outvote_the_others():
     truth = np.repeat([0, 1, 2], 30)
     other = np.tile([0, 1, 2], 30)  # a second, unrelated clustering
     labels = np.array(
         [noisy(other, 0.1, s) for s in range(6)] + [noisy(truth, 0.1, 9 + s) for s in range(3)]
     )
-    agreement, _ = rank_settings(labels, ["many"] * 6 + ["b", "c", "d"])
+    families = ["many"] * 6 + ["b", "c", "d"]
+    agreement, _, _ = rank_members(labels, families, families, np.ones((9, 1)))
     assert agreement[6:].min() > agreement[:6].max()
 
 
@@ -283,7 +312,7 @@ def test_corrupted_samples_are_less_certain(planted):
     for view in views:
         view[:8] = rng.normal(scale=view.std(), size=(8, view.shape[1]))
     found = ConsensusClusterer(3, random_state=0).fit(views)
-    assert found.certainty_[:8].mean() < found.certainty_[8:].mean() - 0.5  # .25 and .93
+    assert found.certainty_[:8].mean() < found.certainty_[8:].mean() - 0.25  # .42 and .75
 
 
 @pytest.mark.slow
@@ -352,26 +381,26 @@ def test_a_device_that_is_not_there(planted):
 
 @pytest.mark.slow
 def test_the_benchmark_passes_the_device_on(planted, monkeypatch):
+    pytest.importorskip("torch")
     path = Path(__file__).parents[2] / "benchmarks" / "label_free.py"
     spec = importlib.util.spec_from_file_location("label_free", path)
     benchmark = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(benchmark)
     seen = []
+    plain = GRMSC.solve
 
-    def recorded(function):
-        def call(*args, device=None, **options):
-            seen.append((function.__name__, device))
-            return function(*args, **options)
+    def solve(self, views, Xs):
+        seen.append(self.device)
+        return plain(self, views, Xs)
 
-        return call
-
-    monkeypatch.setattr(benchmark, "load_dataset", lambda name: planted)
-    for function in (ConsensusClusterer, count_clusters):
-        monkeypatch.setattr(benchmark, function.__name__, recorded(function))
-    row = benchmark.measure("ngs", 0, "cuda")
-    assert seen == [("ConsensusClusterer", "cuda"), ("count_clusters", "cuda")]
-    assert row["device"] == "cuda"
+    monkeypatch.setattr(GRMSC, "solve", solve)
+    few = benchmark.Data(planted.views, planted.labels, 3)
+    monkeypatch.setattr(benchmark, "load", lambda name: few)
+    row = benchmark.measure("ngs", 0, "cpu")
+    assert set(seen) == {"cpu"}
+    assert row["device"] == "cpu"
     assert row["nmi"] == pytest.approx(1.0)
+    json.dumps(row)
 
 
 def test_evidence_has_a_line_for_every_candidate(planted):
@@ -404,25 +433,120 @@ def test_count_refuses_bad_limits(planted):
         count_clusters(planted.views, max_clusters=1)
 
 
-def test_default_grid_shrinks():
-    sizes = [len(default_grid(n, 5)) for n in (200, 700, 1400, 2000, 10000)]
-    assert sizes == sorted(sizes, reverse=True)
-    assert sizes[-1] >= 1
-    full, large = len(default_grid(1500, 5)), len(default_grid(2000, 5))
-    assert (full, large) == (42, 21)  # a consensus of three solves would be thin
-    assert all(p["n_neighbors"] < 20 for p in default_grid(20, 2))
+def test_the_pool_shrinks():
+    rng = np.random.default_rng(0)
+
+    def solves(n):
+        views = check_views([rng.normal(size=(n, 3)), rng.normal(size=(n, 3))])
+        members = default_members(views, 5)
+        return sum(type(one).__name__ == "GRMSC" for one in members)
+
+    assert [solves(n) for n in (700, 1500, 2000, 3500)] == [54, 54, 18, 6]
 
 
 @pytest.mark.parametrize(("n", "kept"), [(30, {10}), (89, {10}), (90, {10, 30})])
-def test_default_grid_keeps_as_many_entries_as_a_cluster_has(n, kept):
-    found = {p["n_kept"] for p in default_grid(n, 3) if p["affinity"] == "sparse"}
-    assert found == kept
+def test_as_many_entries_are_kept_as_a_cluster_has(n, kept):
+    assert {p["n_kept"] for p in affinities(n, 3) if p["affinity"] == "sparse"} == kept
+
+
+def test_cheap_members_come_first(planted):
+    members = default_members(check_views(planted.views), 3)
+    names = [type(one).__name__ for one in members]
+    assert names.index("GRMSC") > max(names.index(name) for name in set(names) - {"GRMSC"})
+    assert set(names[names.index("GRMSC") :]) == {"GRMSC"}
+
+
+def test_scalings_of_the_pool():
+    rng = np.random.default_rng(0)
+    views = [rng.normal(size=(60, 2)), rng.poisson(0.3, size=(60, 30)).astype(float)]
+    found = ConsensusClusterer(2, random_state=0, budget=0).fit(views)
+    assert [row["setting"].get("scale", "unit") for row in found.table_[:2]] == [
+        (None, "unit"),
+        (None, "standard+unit"),
+    ]
+    assert "too few for unit length" in found.scaling_[0]
+    assert "many values are zeros" in found.scaling_[1]
+    given = ConsensusClusterer(2, scale="standard", random_state=0, budget=0).fit(views)
+    assert {row["setting"]["scale"] for row in given.table_} == {"standard"}
+    assert given.scaling_[0] == "view 0: 'standard', as given"
+    with pytest.raises(ValueError, match=r"scale must be 'auto' or .*; got 'large'"):
+        ConsensusClusterer(2, scale="large").fit(views)
+
+
+def test_few_members_or_one_family_have_no_certainty(planted):
+    with pytest.warns(UserWarning, match="no certainty is given, .* has 3 members of 1 family"):
+        found = ConsensusClusterer(3, members=OWN, random_state=0).fit(planted.views)
+    assert found.certainty_ is None
+    assert "certainty" not in str(found)
+
+
+def test_one_camp_is_the_common_case(planted):
+    found = ConsensusClusterer(3, members=SMALL[-5:], random_state=0).fit(planted.views)
+    assert found.alternatives_ == []
+
+
+def test_rivals_are_found():
+    """Two views, each with its own clusters: members that see one are a camp."""
+    rng = np.random.default_rng(0)
+    left, right = np.repeat([0, 1], 40), np.tile([0, 1], 40)
+    views = [10 * np.eye(2)[y] @ rng.normal(size=(2, 6)) for y in (left, right)]
+    views = [X + rng.normal(size=X.shape) for X in views]
+    see = [[1.0, 0.0], [0.0, 1.0]]
+    members = [
+        GRMSC(view_weights=w, scale=s, n_neighbors=10)
+        for w in see
+        for s in ("unit", "standard+unit", "standard", None)
+    ]
+    with pytest.warns(UserWarning, match="no certainty"):
+        model = ConsensusClusterer(2, members=members, random_state=0).fit(views)
+    votes = np.array([left, left, left, right, right, right])
+    assert [one.tolist() for one in find_camps(votes)] == [[0, 1, 2], [3, 4, 5]]
+    assert isinstance(model.alternatives_, list)
+
+
+def test_a_deadline_stops_a_member(planted, monkeypatch):
+    started = []
+    plain = GRMSC.solve
+
+    def slow(self, views, Xs):
+        started.append(1)
+        time.sleep(0.3)
+        return plain(self, views, Xs)
+
+    monkeypatch.setattr(GRMSC, "solve", slow)
+    members = [ConcatKMeans(), *OWN]
+    with pytest.warns(UserWarning, match="no certainty"):
+        found = ConsensusClusterer(3, members=members, budget=0.2, random_state=0).fit(
+            [np.tile(X, (1, 1)) for X in planted.views]
+        )
+    assert [row["status"] for row in found.table_] == ["ok"] + ["not run"] * 3
+    assert len(started) <= 1
+    assert all("budget of 0.2 s was spent" in row["reason"] for row in found.table_[1:])
+
+
+def test_structure_is_told(planted):
+    found = ConsensusClusterer(3, members=SMALL[-5:], random_state=0).fit(planted.views)
+    assert found.structure_ in ("strong", "weak")
+    noise = np.random.default_rng(1).normal(size=(2, 90, 12))
+    found = ConsensusClusterer(3, members=SMALL[-5:], random_state=0).fit(list(noise))
+    assert found.structure_ == "none found"
+    assert [one["role"] for one in found.structure_evidence_["views"]] == ["says nothing"] * 2
+
+
+def test_labels_by_number(planted):
+    found = ConsensusClusterer(members=SMALL[-5:], random_state=0).fit(planted.views)
+    numbers = [row["n_clusters"] for row in found.evidence_["shortlist"]]
+    assert numbers[0] == found.n_clusters_
+    assert set(found.labels_by_k_) == set(numbers)
+    np.testing.assert_array_equal(found.labels_by_k_[found.n_clusters_], found.labels_)
+    for c in numbers:
+        assert len(np.unique(found.labels_by_k_[c])) == c
 
 
 def test_published_data_without_labels(data_dir):
     data = load_dataset("yale_images")
     plain = ConcatSpectral(15, random_state=0).fit_predict(data.views)
-    members = baselines(165, 15, False)
+    members = list(PLAIN)
     members += [GRMSC(lam1=1.0, lam2=10.0, n_neighbors=10, affinity=a) for a in ("dense", "sparse")]
     found = ConsensusClusterer(15, members=members, random_state=0).fit(data.views)
     assert nmi(data, found.labels_) > nmi(data, plain)
@@ -500,22 +624,22 @@ def test_how_it_shows(planted):
     model = ConsensusClusterer(3, members=SMALL, random_state=0)
     assert str(model) == repr(model)
     html = model._repr_mimebundle_()["text/html"]
-    assert "<td>GRMSC dense unit</td>" not in html
+    assert "<td>subspace, unit</td>" not in html
     model.fit(planted.views)
     shown = str(model)
     assert shown.startswith(repr(model))
     sure = f"{np.mean(model.certainty_):.2f}"
     assert f"3 clusters in 90 samples (30, 30, 30), certainty {sure} on average" in shown
-    rows = [line.split() for line in shown.splitlines()[-7:]]
+    rows = [line.split() for line in shown.splitlines()[-8:]]
     assert rows[0] == ["members", "ran", "used", "agreement", "seconds"]
-    own = [row for row in model.table_ if row["group"] == "ConcatSpectral standard+unit"]
+    own = [row for row in model.table_ if row["group"] == "early fusion, standard+unit"]
     used = str(sum(row["weight"] > 0 for row in own))
     agreement = f"{np.mean([row['agreement'] for row in own]):.2f}"
-    assert rows[2][:-1] == ["ConcatSpectral", "standard+unit", "3/3", used, agreement]
-    assert rows[5][:5] == ["GRMSC", "dense", "unit", "2/2", "2"]
+    assert rows[2][:-1] == ["early", "fusion,", "standard+unit", "2/2", used, agreement]
+    assert rows[7][:3] == ["subspace,", "unit", "3/3"]
     bundle = model._repr_mimebundle_()
     assert bundle["text/plain"] == shown
-    assert "<td>GRMSC dense unit</td><td>2/2</td><td>2</td>" in bundle["text/html"]
+    assert "<td>subspace, unit</td><td>3/3</td>" in bundle["text/html"]
 
 
 @pytest.mark.slow

@@ -5,15 +5,14 @@ import json
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone
 
-from polyspan import GRMSC, AnchorGRMSC
+from polyspan import AnchorGRMSC
 from polyspan.cli.fit import fit_files, repeat
 from polyspan.datasets import make_subspaces
 from polyspan.inputs.views import Views, check_views
 from polyspan.metrics import clustering_scores
 from polyspan.selection import ConsensusClusterer, count_clusters
-from polyspan.selection.grids import anchor_grid, default_grid, exactly
+from polyspan.selection.grids import anchor_grid, default_members, exactly
 from polyspan.solvers.cache import sharing
 
 
@@ -55,31 +54,24 @@ def test_many_samples_are_clustered_on_anchors(planted, few_are_many, monkeypatc
     grid = anchor_grid(700, 4)
     assert len(grid) == 16
     assert {params["n_anchors"] for params in grid} == {40, 80}
-    plain = AnchorGRMSC().get_params()
-    shown = [{k: v for k, v in params.items() if v != plain[k]} for params in grid]
-    assert settings(found, "AnchorGRMSC") == shown
-    assert len(settings(found, "LMVSC")) == len(settings(found, "ConcatSpectral")) == 4
-    assert len(settings(found, "ConcatKMeans")) == 2
+    assert {p["n_anchors"] for p in settings(found, "AnchorGRMSC")} == {40, 80}
+    methods = {row["method"] for row in found.table_}
+    assert methods == {
+        "ConcatKMeans", "ConcatSpectral", "MeanGraph", "NEMO", "FastMICE", "LMVSC", "AnchorGRMSC"
+    }  # fmt: skip
     assert settings(found, "GRMSC") == []
 
 
 @pytest.mark.slow
-def test_nothing_changes_up_to_4000_samples():
+def test_the_pool_changes_at_4000_samples():
     data = make_subspaces(4001, 3, n_features=5, random_state=0)
-    model = ConsensusClusterer(3, budget=0, random_state=0)  # one member runs
-    few = clone(model).fit([X[:4000] for X in data.views])
-    baselines = [
-        ("ConcatSpectral", {"n_neighbors": k} | scale)
-        for k in (10, 15, 30)
-        for scale in ({}, {"scale": "standard+unit"})
-    ] + [("ConcatKMeans", {}), ("ConcatKMeans", {"scale": "standard+unit"})]
-    plain = GRMSC().get_params()
-    grid = [{k: v for k, v in p.items() if v != plain[k]} for p in default_grid(4000, 3)]
-    expected = [*baselines, *(("GRMSC", params) for params in grid)]
-    assert [(row["method"], row["setting"]) for row in few.table_] == expected
-    many = clone(model).fit(data.views)
-    assert {row["method"] for row in many.table_[:4]} == {"LMVSC"}
-    assert many.table_[-1]["method"] == "AnchorGRMSC"
+
+    def methods(views):
+        return {type(one).__name__ for one in default_members(check_views(views), 3)}
+
+    cheap = {"ConcatKMeans", "ConcatSpectral", "MeanGraph", "NEMO", "FastMICE"}
+    assert methods([X[:4000] for X in data.views]) == cheap | {"CGD", "SNF", "GRMSC"}
+    assert methods(data.views) == cheap | {"LMVSC", "AnchorGRMSC"}
 
 
 @pytest.mark.slow
@@ -89,9 +81,7 @@ def test_more_than_4000_samples(few_anchors):
     assert nmi(data, found.labels_) > 0.99
     assert {row["status"] for row in found.table_} == {"ok"}
     assert {row["reason"] for row in found.table_} == {""}  # all converged, in float32
-    assert {row["method"] for row in found.table_} == {
-        "LMVSC", "ConcatSpectral", "ConcatKMeans", "AnchorGRMSC"
-    }  # fmt: skip
+    assert {"LMVSC", "MeanGraph", "AnchorGRMSC"} < {row["method"] for row in found.table_}
 
 
 @pytest.mark.parametrize(
@@ -114,7 +104,7 @@ def test_anchors_suffice_for_many_clusters():
 def test_all_pairs_are_not_compared_beyond_a_limit(planted, few_are_many, monkeypatch):
     monkeypatch.setattr("polyspan.selection.grids.SPECTRAL_UP_TO", 699)
     found = ConsensusClusterer(4, budget=0, random_state=0).fit(planted.views)
-    assert {row["method"] for row in found.table_} == {"LMVSC", "ConcatKMeans", "AnchorGRMSC"}
+    assert "ConcatSpectral" not in {row["method"] for row in found.table_}
 
 
 def test_a_gpu_takes_more_samples(monkeypatch):
@@ -146,16 +136,6 @@ def test_more_clusters_than_samples_that_are_looked_at(planted, few_are_many, mo
     assert len(evidence["eigenvalues"]) == 100
 
 
-def test_gaps_are_refused_without_naming_a_method_that_is_too_slow(planted, monkeypatch):
-    views = [X.copy() for X in planted.views]
-    views[1][3] = np.nan
-    with pytest.raises(ValueError, match=r"view 1 .* leave these samples out, or fit GRMSC"):
-        ConsensusClusterer(4).fit(views)
-    monkeypatch.setattr("polyspan.selection.count.EXACT_UP_TO", 200)
-    with pytest.raises(ValueError, match=r"view 1 .* leave these samples out\.$"):
-        ConsensusClusterer(4).fit(views)
-
-
 def test_counting_leaves_out_a_scaling_that_does_not_fit(planted, few_are_many, monkeypatch):
     views = [sp.csr_array(X) for X in planted.views]
     monkeypatch.setattr(
@@ -175,11 +155,12 @@ def test_sparse_views(planted, few_are_many):
     assert count_clusters(views, random_state=0)[0] == 4
 
 
-def test_samples_that_lack_a_view_are_refused(planted, few_are_many):
+def test_samples_may_lack_a_view(planted, few_are_many):
     views = [X.copy() for X in planted.views]
     views[1][3] = np.nan
-    with pytest.raises(ValueError, match=r"view 1 contains NaN.* needs every view of"):
-        ConsensusClusterer(4).fit(views)
+    found = ConsensusClusterer(4, random_state=0).fit(views)
+    assert {row["method"] for row in found.table_} == {"MeanGraph", "NEMO"}
+    assert nmi(planted, found.labels_) > 0.98
 
 
 def test_failures_name_the_method_that_ran(planted, few_are_many, monkeypatch):
@@ -187,7 +168,7 @@ def test_failures_name_the_method_that_ran(planted, few_are_many, monkeypatch):
         raise ArithmeticError("no luck")
 
     monkeypatch.setattr("polyspan.AnchorGRMSC.fit", broken)
-    with pytest.warns(UserWarning, match=r"All 4 members of AnchorGRMSC failed .*no luck"):
+    with pytest.warns(UserWarning, match=r"All \d members of AnchorGRMSC failed .*no luck"):
         ConsensusClusterer(4, random_state=0).fit(planted.views)
 
 
