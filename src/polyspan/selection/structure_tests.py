@@ -42,7 +42,7 @@ from polyspan.inputs.scaling import STANDARDISED, Scaling, scale_view
 FEWEST = 20  # samples; with fewer nothing is tested
 NEIGHBORS = 10
 NUMBERS = (2, 3, 4, 6, 9, 13)  # of clusters
-PERMUTATIONS = 999
+PERMUTATIONS = 499
 SAMPLES = 400  # used at most within a view, where graphs are computed many times
 COLUMNS = 500  # likewise
 SURROGATES = 30
@@ -116,10 +116,11 @@ def _permuted(graph: Clustered, of: Clustered, orders: np.ndarray) -> np.ndarray
     """Mean of `modularities` after permuting the clustered samples, for every order."""
     upper = graph.i < graph.j
     i, j, weights = graph.i[upper], graph.j[upper], 2 * graph.weights[upper]
-    together = (of.members @ of.members.T).astype(np.float32)  # how many numbers join two samples
+    n = len(of.members)
+    together = (of.members @ of.members.T).ravel()  # how many numbers join two samples
     D = np.zeros(orders.shape)
     np.put_along_axis(D, orders, graph.degrees[None, :], axis=1)
-    same = np.array([together[order[i], order[j]] @ weights for order in orders])
+    same = np.array([together.take(order[i] * n + order[j]) @ weights for order in orders])
     return (same - np.sum((D @ of.members) ** 2, axis=1)) / len(of.starts)
 
 
