@@ -105,10 +105,10 @@ def cases():
             words = " ".join(f"{key}={value}" for key, value in params.items())
             add(f"{method} {words}", "planted", fitted, method, "planted", **params)
     for name in ("planted", "digits", "three_sources"):
-        add(f"select on {name}", name, selected, name)
+        add(f"consensus on {name}", name, selected, name)
     for name in ("planted", "digits", *PUBLISHED):
         add(f"count_clusters on {name}", name, counted, name)
-    add("select auto on planted", "planted", selected, "planted", "auto")
+    add("consensus auto on planted", "planted", selected, "planted", "auto")
     for form in ("npy", "memmap", "parquet", "zarr", "dask", "cluster"):
         for scale in ("unit", "standard+unit") if form in ("npy", "cluster") else ("unit",):
             add(f"anchorgrmsc {form} {scale}", "many", chunked, form, scale)

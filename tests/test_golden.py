@@ -17,7 +17,7 @@ def marked(title):
     """A case with its marks; the quick ones are on planted data."""
     name = golden.cases()[title][1]
     marks = [pytest.mark.data] if name in golden.PUBLISHED else []
-    if name in ("many", "digits") or title.startswith(("select", "count_clusters")):
+    if name in ("many", "digits") or title.startswith(("consensus", "count_clusters")):
         marks.append(pytest.mark.slow)
     return pytest.param(title, marks=marks)
 
