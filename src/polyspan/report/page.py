@@ -149,7 +149,7 @@ def _tiles(c: Content, certainty: np.ndarray) -> str:
 
 
 def _notes(c: Content) -> str:
-    notes = [user(note) for note in c.notes]
+    notes = [user(note) for note in [*_consensus_notes(c), *c.notes]]
     iterations = getattr(c.shown, "n_iter_", None)
     params = c.shown.get_params(deep=False)
     last = [ys[-1] for ys in (getattr(c.shown, "history_", None) or {}).values() if len(ys)]
@@ -176,6 +176,24 @@ def _notes(c: Content) -> str:
         return ""
     items = "".join(f"<li>{note}</li>" for note in notes)
     return f'<ul class="notes" aria-label="Notes">{items}</ul>'
+
+
+def _consensus_notes(c: Content) -> list[str]:
+    """What a consensus says of the data: structure, scaling of the views, rival clusterings."""
+    notes = []
+    if known := getattr(c.estimator, "structure_evidence_", None):
+        notes.append(f"Structure: {known['verdict']}; {known['sentence']}.")
+    notes += [f"Scaling of {sentence}." for sentence in getattr(c.estimator, "scaling_", [])]
+    for one in getattr(c.estimator, "alternatives_", []):
+        views = ", ".join(
+            f"{name} {value:.2f}"
+            for name, value in zip(c.view_names, one["modularity"], strict=True)
+        )
+        notes.append(
+            f"The members disagree: {one['share']:.0%} of the votes are for another clustering "
+            f"(NMI {one['similarity']:.2f} with this one; modularity in the views: {views})."
+        )
+    return notes
 
 
 def _levels(axis: np.ndarray) -> np.ndarray:
