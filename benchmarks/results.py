@@ -7,6 +7,7 @@
 """
 
 import argparse
+import importlib.util
 import warnings
 from collections import defaultdict
 from pathlib import Path
@@ -297,10 +298,17 @@ def baseline(rows):
     )
 
 
+def _script(name):
+    """Another script of this folder, as a module."""
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).parent / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def label_free():
     """The rows of benchmarks/label_free.py: means of the present rule, and those of the earlier."""
-    import label_free as benchmark
-
+    benchmark = _script("label_free")
     path = STORES / "label_free.jsonl"
     if not path.is_file():
         return ""

@@ -130,7 +130,7 @@ MUTANTS = [
       "test_fastmice"),
     M("fastmice-all-views", "group_links", "rng.choice(len(Xs), g, replace=False)", "range(g)",
       "test_fastmice"),
-    M("fastmice-angle", "group_links", "unit(X) if by_angle else X", "X", "test_fastmice"),
+    M("fastmice-angle", "group_links", "unit(X) if by_angle[v] else X", "X", "test_fastmice"),
     M("fastmice-columns", "indicators", "np.max(members, axis=0) + 1", "np.max(members, axis=0)",
       "test_fastmice"),
     M("nemo-relative", "relative_similarities", "np.where(totals > 0, totals, 1)[i]",

@@ -121,7 +121,8 @@ def test_every_method_scales_each_view_in_its_own_way(name):
     few = {"max_iter": 5} if "max_iter" in METHODS[name].parameter_checks() else {}
     if name == "anchorgrmsc":
         few = {}  # after five iterations its graph may be in more than three parts: no clear labels
-    for scale in ["standard", *MIXED]:
+    # FastMICE scales to unit length again, in the features that a member has.
+    for scale in ["standard", *MIXED] if name != "fastmice" else ["standard"]:
         model = METHODS[name](3, random_state=0, scale=scale, **few).fit(planted())
         plain = METHODS[name](3, random_state=0, scale=None, **few).fit(scaled(planted(), scale))
         assert_array_equal(model.labels_, plain.labels_)

@@ -130,7 +130,7 @@ def test_angles_do_not_see_the_length_of_samples():
     longer = [X * np.linspace(1, 9, 90)[:, None] for X in views]
     for by_angle in (True, False):
         one, two = (
-            group_links(Xs, 90, 4, np.random.RandomState(0), by_angle).toarray()
+            group_links(Xs, 90, 4, np.random.RandomState(0), [by_angle] * len(Xs)).toarray()
             for Xs in (views, longer)
         )
         assert np.allclose(one, two) == by_angle
@@ -147,7 +147,7 @@ def test_a_group_has_random_views_and_features(monkeypatch):
     monkeypatch.setattr(fastmice, "anchors", noted)
     for seed in range(40):
         widths.clear()
-        B = group_links(views, 12, 3, np.random.RandomState(seed))
+        B = group_links(views, 12, 3, np.random.RandomState(seed), [True] * len(views))
         assert B.shape == (20, 12)
         assert_array_equal(np.diff(B.indptr), len(widths) * -(-3 // len(widths)))
         groups.append(tuple(sorted(len(str(d - 1)) for d in widths)))  # digits: 1, 2 and 3

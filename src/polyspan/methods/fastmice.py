@@ -27,6 +27,7 @@ scalability, superiority, and simplicity", IEEE Transactions on Knowledge and Da
 (2023). Anchors and cut are those of U-SPEC, by D. Huang et al., in the same journal 32 (2020).
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -110,7 +111,7 @@ class FastMICE(EmbeddingClusterer):
     def solve(self, views: Views, Xs: list[Array]) -> Solution:
         """Return U of the consensus, and the members beside it."""
         rng, n, c = check_random_state(self.random_state), views.n_samples, self.n_clusters
-        by_angle = self.scale is not None and "unit" in self.scale
+        by_angle = [one is not None and one.endswith("unit") for one in self._scalings(views)]
         m, k = min(self.n_anchors or 1000, n), self._neighbors(n)
         members = np.empty((n, self.n_members), dtype=np.int32)
         for number in range(self.n_members):
@@ -132,16 +133,16 @@ class FastMICE(EmbeddingClusterer):
 
 
 def group_links(
-    Xs: list[Any], m: int, k: int, rng: np.random.RandomState, by_angle: bool = True
+    Xs: list[Any], m: int, k: int, rng: np.random.RandomState, by_angle: Sequence[bool]
 ) -> sp.csr_array:
     """Draw a view group, and link the samples to its anchors: n x m, or a few columns more.
 
-    ``by_angle`` scales the samples to unit length in the features that were drawn.
+    Views compared ``by_angle`` have samples of unit length in the features that were drawn.
 
     Examples
     --------
     >>> Xs = [np.eye(6), np.eye(6)[:, ::-1]]
-    >>> group_links(Xs, 4, 2, np.random.RandomState(0)).shape
+    >>> group_links(Xs, 4, 2, np.random.RandomState(0), [True, False]).shape
     (6, 4)
     """
     g = rng.randint(1, len(Xs) + 1)
@@ -150,7 +151,7 @@ def group_links(
         d = Xs[v].shape[1]
         some = rng.choice(d, int(np.ceil(rng.uniform(*SHARE) * d)), replace=False)
         X = Xs[v][:, np.sort(some)]
-        X = unit(X) if by_angle else X
+        X = unit(X) if by_angle[v] else X
         A = anchors(X, -(-m // g), rng)
         parts.append(links(X, A, min(-(-k // g), A.shape[0])))
     return sp.csr_array(sp.hstack(parts))
