@@ -183,7 +183,8 @@ class ConsensusClusterer(MultiViewClusterer):
         evidence: Evidence = {}
         with sharing(), telling(type(self).__name__, self.verbose) as tell:
             if isinstance(self.n_clusters, str):
-                c, evidence = count(views, seed, None, tell, self.device, deadline)
+                third = None if self.budget is None else started + self.budget / 3  # for counting
+                c, evidence = count(views, seed, None, tell, self.device, third)
             else:
                 c = int(self.n_clusters)
             members = self._members(views, c, seed, scalings)
