@@ -1,6 +1,8 @@
-"""Helpers for tests with many cases."""
+"""Helpers for tests with many cases, and for tests of scripts."""
 
+import importlib.util
 from contextlib import contextmanager
+from pathlib import Path
 
 from hypothesis import settings
 
@@ -18,3 +20,12 @@ def case(*words):
     except BaseException as error:  # failures of pytest.fail and pytest.raises are not Exceptions
         error.add_note("case: " + " ".join(map(str, words)))
         raise
+
+
+def benchmark(name):
+    """A script of the folder benchmarks, as a module."""
+    path = Path(__file__).resolve().parents[1] / "benchmarks" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

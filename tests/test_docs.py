@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from cases import case
 
-from polyspan.datasets import list_datasets
+from polyspan.datasets import list_datasets, make_subspaces
 
 ROOT = Path(__file__).parent.parent
 OWN = sorted((ROOT / "docs").glob("*.md"))
@@ -137,6 +137,17 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     known = {}
     for block in code(f"docs/{page}.md"):
         exec(compile(block, f"{page}.md", "exec"), known)
+
+
+@pytest.mark.slow
+def test_the_page_on_structure_runs(capsys):
+    (block,) = code("docs/structure.md")
+    views = make_subspaces(n_samples=60, n_clusters=3, random_state=0).views
+    exec(compile(block, "structure.md", "exec"), {"views": views})
+    verdict, sentence, *of_views = capsys.readouterr().out.splitlines()
+    assert verdict in ("strong", "weak")
+    assert sentence
+    assert len(of_views) == len(views)
 
 
 @pytest.fixture

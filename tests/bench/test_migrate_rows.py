@@ -1,10 +1,10 @@
 """Stored rows come to today's names: once, whole, and with the keys of the jobs they answer."""
 
-import importlib.util
 import json
 from pathlib import Path
 
 import pytest
+from cases import benchmark
 
 from polyspan import METHODS
 from polyspan.bench.jobs import Job
@@ -15,10 +15,7 @@ BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
 @pytest.fixture(scope="module")
 def migrate_rows():
-    spec = importlib.util.spec_from_file_location("migrate_rows", BENCHMARKS / "migrate_rows.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return benchmark("migrate_rows")
 
 
 def stored(method, estimator, params):

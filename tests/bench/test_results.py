@@ -1,9 +1,9 @@
 """The committed pages follow from the committed rows."""
 
-import importlib.util
 from pathlib import Path
 
 import pytest
+from cases import benchmark
 
 from polyspan.bench import read_protocol
 from polyspan.bench.jobs import count_jobs, final_jobs, first_jobs
@@ -15,10 +15,7 @@ BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
 @pytest.fixture(scope="module")
 def results():
-    spec = importlib.util.spec_from_file_location("results", BENCHMARKS / "results.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return benchmark("results")
 
 
 @pytest.mark.slow

@@ -1,4 +1,3 @@
-import importlib.util
 import json
 import re
 import time
@@ -7,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from cases import benchmark
 from sklearn.base import clone
 from sklearn.metrics import normalized_mutual_info_score
 from sklearn.model_selection import GridSearchCV
@@ -25,6 +26,7 @@ from polyspan.selection import (
     pairwise_nmi,
     rank_members,
 )
+from polyspan.selection.camps import alternatives
 from polyspan.selection.grids import affinities, default_members
 
 OWN = [GRMSC(n_neighbors=10), GRMSC(n_neighbors=10, affinity="sparse"), GRMSC(n_neighbors=20)]
@@ -382,10 +384,7 @@ def test_a_device_that_is_not_there(planted):
 @pytest.mark.slow
 def test_the_benchmark_passes_the_device_on(planted, monkeypatch):
     pytest.importorskip("torch")
-    path = Path(__file__).parents[2] / "benchmarks" / "label_free.py"
-    spec = importlib.util.spec_from_file_location("label_free", path)
-    benchmark = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(benchmark)
+    script = benchmark("label_free")
     seen = []
     plain = GRMSC.solve
 
@@ -394,9 +393,9 @@ def test_the_benchmark_passes_the_device_on(planted, monkeypatch):
         return plain(self, views, Xs)
 
     monkeypatch.setattr(GRMSC, "solve", solve)
-    few = benchmark.Data(planted.views, planted.labels, 3)
-    monkeypatch.setattr(benchmark, "load", lambda name: few)
-    row = benchmark.measure("ngs", 0, "cpu")
+    few = script.Data(planted.views, planted.labels, 3)
+    monkeypatch.setattr(script, "load", lambda name: few)
+    row = script.measure("ngs", 0, "cpu")
     assert set(seen) == {"cpu"}
     assert row["device"] == "cpu"
     assert row["nmi"] == pytest.approx(1.0)
@@ -486,22 +485,21 @@ def test_one_camp_is_the_common_case(planted):
 
 
 def test_rivals_are_found():
-    """Two views, each with its own clusters: members that see one are a camp."""
-    rng = np.random.default_rng(0)
+    """Two unrelated clusterings, each found by three groups: the other one is a rival."""
     left, right = np.repeat([0, 1], 40), np.tile([0, 1], 40)
-    views = [10 * np.eye(2)[y] @ rng.normal(size=(2, 6)) for y in (left, right)]
-    views = [X + rng.normal(size=X.shape) for X in views]
-    see = [[1.0, 0.0], [0.0, 1.0]]
-    members = [
-        GRMSC(view_weights=w, scale=s, n_neighbors=10)
-        for w in see
-        for s in ("unit", "standard+unit", "standard", None)
-    ]
-    with pytest.warns(UserWarning, match="no certainty"):
-        model = ConsensusClusterer(2, members=members, random_state=0).fit(views)
-    votes = np.array([left, left, left, right, right, right])
-    assert [one.tolist() for one in find_camps(votes)] == [[0, 1, 2], [3, 4, 5]]
-    assert isinstance(model.alternatives_, list)
+    labels = np.array([left] * 6 + [right] * 6)
+    names = [f"group {i // 2}" for i in range(12)]
+    rows = [{"group": name, "score": 0.5} for name in names]
+    graphs = [[sp.csr_array((y[:, None] == y).astype(float))] for y in (left, right)]
+    (rival,) = alternatives(labels, rows, left, graphs, 2, seed=0)
+    assert clustering_scores(right, rival["labels"])["nmi"] == pytest.approx(1.0)
+    assert rival["members"] == list(range(6, 12))
+    assert rival["share"] == 0.5
+    assert rival["similarity"] == pytest.approx(0.0, abs=1e-12)
+    np.testing.assert_allclose(rival["modularity"], [0.0, 0.5], atol=1e-12)
+    np.testing.assert_allclose(rival["certainty"], 1.0)
+    assert [one.tolist() for one in find_camps(labels[::2])] == [[0, 1, 2], [3, 4, 5]]
+    assert alternatives(labels[:6], rows[:6], left, graphs, 2, seed=0) == []
 
 
 def test_a_deadline_stops_a_member(planted, monkeypatch):

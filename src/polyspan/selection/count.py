@@ -29,7 +29,7 @@ from polyspan.methods.anchor_grmsc.anchors import embed, link_spectrum
 from polyspan.methods.anchor_grmsc.estimator import AnchorGRMSC
 from polyspan.methods.grmsc import GRMSC
 from polyspan.progress import Tell
-from polyspan.selection.grids import EXACT_UP_TO, anchor_solves, exact_solves, exactly
+from polyspan.selection.grids import anchor_solves, exact_solves, exactly
 from polyspan.selection.shortlist import nesting, shortlist
 from polyspan.selection.viewgraphs import (
     MOST,
@@ -339,21 +339,3 @@ def stability_of(vectors: list[np.ndarray], c: int, number: int) -> float:
     found = [cluster_rows(V[:, :c], c, n_init=5, random_state=number) for V in vectors]
     pairs = [adjusted_rand_score(a, b) for a, b in combinations(found, 2)]
     return float(np.mean(pairs)) if pairs else 1.0
-
-
-def complete_views(owner: str, X: Any, columns: Any = None, estimator: Any = None) -> Views:
-    """Check the views; samples that lack one, which `GRMSC` could handle, are an error."""
-    try:
-        return check_views(X, columns, estimator)
-    except ValueError as error:
-        try:
-            found = check_views(X, columns, missing=True)
-        except ValueError:
-            raise error from None
-        gone = [name for X, name in zip(*found, strict=True) if missing_rows(X) is not None]
-        other = ", or fit GRMSC, which can handle them, with a number of clusters you choose"
-        raise ValueError(
-            f"view {gone[0]} contains NaN (samples that lack this view), but {owner} needs every "
-            "view of every sample: leave these samples out"
-            f"{other if found[0][0].shape[0] <= EXACT_UP_TO else ''}."
-        ) from None
