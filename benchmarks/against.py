@@ -90,6 +90,9 @@ WORK = {
     "LMVSC Handwritten": 'method("lmvsc", "handwritten")',
     "AnchorGRMSC planted 10,000": "anchors(10_000)",
     "consensus 3-Sources": 'choice("three_sources")',
+    "consensus MSRC-v1": 'choice("msrc_v1")',
+    "consensus BBCSport": 'choice("bbcsport")',
+    "consensus Handwritten": 'choice("handwritten")',
 }
 
 

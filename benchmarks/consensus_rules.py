@@ -6,13 +6,16 @@
 
 The default pool is fitted once for every seed, on shuffled samples with the number of classes; a
 rule says who votes. A member is ranked by its agreement with other families and by the modularity
-of its clusters in the views; every group (a family in one scaling) has one vote, but for «equal».
+of its clusters in the views; a family in g scalings has the root of g votes where nothing else is
+said.
 
-    fifth, third, half   the best by the sum of both ranks; the first is that of ConsensusClusterer
+    third, fifth, half   the best by the sum of both ranks; the first is that of ConsensusClusterer
     product              the best third by agreement times modularity
-    agreement            the best fifth by agreement alone
-    modularity           the best fifth by modularity alone
-    equal                the best half by the sum of ranks, with one vote for every member
+    agreement            the best third by agreement alone
+    modularity           the best third by modularity alone
+    scalings             the best third, with one vote for every family in every scaling
+    families             the best third, with one vote for every family
+    equal                the best third, with one vote for every member
     all                  every member
     one                  the member with the best sum of ranks, alone
     hindsight            the member with the best NMI: what no rule can know
@@ -30,7 +33,10 @@ from polyspan.metrics import clustering_scores
 from polyspan.selection import consensus
 from polyspan.selection import estimator as pool
 
-RULES = ("fifth", "third", "half", "product", "agreement", "modularity", "equal", "all", "one")
+RULES = (
+    *("third", "fifth", "half", "product", "agreement", "modularity", "scalings", "families"),
+    *("equal", "all", "one"),
+)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -88,26 +94,34 @@ def rules(rows) -> dict[str, np.ndarray]:
     score, agreement, modularity = (
         np.array([row[name] for row in rows]) for name in ("score", "agreement", "modularity")
     )
-    groups = np.unique([row["group"] for row in rows], return_inverse=True)[1]
+    families, groups = (
+        np.unique([row[name] for row in rows], return_inverse=True)[1]
+        for name in ("family", "group")
+    )
 
     def best(values, share, fewest=5):
         count = min(len(values), max(fewest, int(np.ceil(share * len(values)))))
         return values >= np.sort(values)[::-1][count - 1] - 1e-12
 
-    def votes(used):
-        sizes = np.bincount(groups[used], minlength=groups.max() + 1)
-        weights = np.where(used, 1.0 / np.maximum(sizes[groups], 1), 0.0)
+    def votes(used, power=0.5):
+        weights = np.zeros(len(used))
+        for family in np.unique(families[used]):
+            own = used & (families == family)
+            _, places, sizes = np.unique(groups[own], return_inverse=True, return_counts=True)
+            weights[own] = 1 / sizes[places] / len(sizes) ** power
         return weights / weights.sum()
 
-    half = best(score, 1 / 2)
+    third = best(score, 1 / 3)
     return {
+        "third": votes(third),
         "fifth": votes(best(score, 1 / 5)),
-        "third": votes(best(score, 1 / 3)),
-        "half": votes(half),
+        "half": votes(best(score, 1 / 2)),
         "product": votes(best(agreement * modularity, 1 / 3)),
-        "agreement": votes(best(agreement, 1 / 5)),
-        "modularity": votes(best(modularity, 1 / 5)),
-        "equal": half / half.sum(),
+        "agreement": votes(best(agreement, 1 / 3)),
+        "modularity": votes(best(modularity, 1 / 3)),
+        "scalings": votes(third, power=0),
+        "families": votes(third, power=1),
+        "equal": third / third.sum(),
         "all": votes(np.ones(len(rows), dtype=bool)),
         "one": votes(best(score, 0.0, fewest=1)),
     }

@@ -230,13 +230,13 @@ def test_pairwise_nmi_is_that_of_scikit_learn():
 def test_bad_members_are_outvoted():
     truth = np.repeat([0, 1, 2], 30)
     rng = np.random.RandomState(0)
-    bad = [rng.randint(3, size=90) for _ in range(20)]
+    bad = [rng.randint(3, size=90) for _ in range(10)]
     labels = np.array([noisy(truth, 0.1, s) for s in range(5)] + bad)
-    families = [f"family {i % 5}" for i in range(25)]
-    agreement, scores, weights = rank_members(labels, families, families, np.ones((25, 2)))
+    families = [f"family {i % 5}" for i in range(15)]
+    agreement, scores, weights = rank_members(labels, families, families, np.ones((15, 2)))
     assert agreement[:5].min() > agreement[5:].max()
     assert scores[:5].min() > scores[5:].max()
-    np.testing.assert_allclose(weights, np.r_[np.full(5, 0.2), np.zeros(20)], atol=1e-15)
+    np.testing.assert_allclose(weights, np.r_[np.full(5, 0.2), np.zeros(10)], atol=1e-15)
     merged, certainty = consensus(labels, weights, 3, random_state=0)
     assert clustering_scores(truth, merged)["nmi"] > 0.95
     assert certainty.mean() > 0.5
@@ -258,6 +258,13 @@ def test_agreement_is_that_with_the_other_families():
     np.testing.assert_allclose(weights, [1 / 9] * 3 + [1 / 3] * 2)  # one vote each
     alone, _, _ = rank_members(labels, ["a"] * 5, families, np.ones((5, 1)))
     np.testing.assert_allclose(alone, (A.sum(axis=1) - 1) / 4, atol=1e-14)
+
+
+def test_a_family_in_four_scalings_has_two_votes():
+    labels = np.tile(np.repeat([0, 1], 10), (6, 1))
+    families, groups = ["a"] * 5 + ["b"], ["a, 1", "a, 2", "a, 3", "a, 4", "a, 4", "b, 1"]
+    _, _, weights = rank_members(labels, families, groups, np.ones((6, 1)))
+    np.testing.assert_allclose(weights, np.array([2, 2, 2, 1, 1, 4]) / 12)  # root of four votes
 
 
 def test_modularity_counts_as_much_as_agreement():
@@ -446,6 +453,20 @@ def test_the_pool_shrinks():
 @pytest.mark.parametrize(("n", "kept"), [(30, {10}), (89, {10}), (90, {10, 30})])
 def test_as_many_entries_are_kept_as_a_cluster_has(n, kept):
     assert {p["n_kept"] for p in affinities(n, 3) if p["affinity"] == "sparse"} == kept
+
+
+def test_grmsc_runs_where_most_views_have_unit_length():
+    rng = np.random.RandomState(0)
+    views = check_views([rng.normal(size=(60, 5)), rng.normal(size=(60, 5))])
+    scalings = [("unit", "unit"), ("standard+unit", "unit"), (None, "unit"), ("standard", None)]
+
+    def scales(scalings):
+        members = default_members(views, 3, None, scalings)
+        return list(dict.fromkeys(one.scale for one in members if isinstance(one, GRMSC)))
+
+    assert scales(scalings) == ["unit", ("standard+unit", "unit")]
+    assert scales(scalings[2:]) == [(None, "unit")]
+    assert scales([(None, None), ("standard", None)]) == [None]
 
 
 def test_cheap_members_come_first(planted):

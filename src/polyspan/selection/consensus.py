@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 from polyspan.clustering.spectral import cluster_rows, spectral_clustering
 from polyspan.solvers.arrays import inverse_root
 
-SHARE = 1 / 5  # of the members, the best, enter the consensus
+SHARE = 1 / 3  # of the members, the best, enter the consensus
 FEWEST = 5  # but at least so many
 
 
@@ -24,8 +24,9 @@ def rank_members(
 
     The score is the rank by agreement with the other families plus the rank by modularity on the
     views' neighbour graphs. A block of like members cannot raise its own agreement, and where
-    agreement misleads, because families err together, the views object. The best fifth enter the
-    consensus, five at least, and every group (a family in one scaling) has one vote.
+    agreement misleads, because families err together, the views object. The best third enter the
+    consensus, five at least. Every group among them (a family in one scaling) has one vote, but
+    like members tend to err together: a family with g groups there has the root of g votes.
 
     Parameters
     ----------
@@ -34,7 +35,7 @@ def rank_members(
     families : m strings
         Which members are of one kind.
     groups : m strings
-        Which members share a vote.
+        Which members share a vote: a family in one scaling.
     modularities : (m, v) array
         Modularity of every member's labels in every view.
 
@@ -46,7 +47,7 @@ def rank_members(
     scores : (m,) array
         Mean of the ranks by agreement and by modularity, from 0 to 1.
     weights : (m,) array
-        0 for members that are left out; the sum is 1, and that of every group the same.
+        0 for members that are left out; the sum is 1, that of every group of a family the same.
 
     Examples
     --------
@@ -62,9 +63,13 @@ def rank_members(
     scores = (rankdata(agreement) + rankdata(modularities.mean(axis=1))) / (2 * m)
     limit = np.sort(scores)[::-1][min(m, max(FEWEST, int(np.ceil(SHARE * m)))) - 1]
     used = scores >= limit - 1e-12  # equal ones alike
-    places = np.unique(np.array(groups), return_inverse=True)[1]
-    sizes = np.bincount(places[used], minlength=places.max() + 1)
-    weights = np.where(used, 1.0 / np.maximum(sizes[places], 1), 0.0)
+    weights = np.zeros(m)
+    for kind in np.unique(kinds[used]):
+        own = used & (kinds == kind)
+        names, places, sizes = np.unique(
+            np.array(groups)[own], return_inverse=True, return_counts=True
+        )
+        weights[own] = 1 / sizes[places] / np.sqrt(len(names))
     return agreement, scores, weights / weights.sum()
 
 

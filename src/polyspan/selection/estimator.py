@@ -72,8 +72,9 @@ class ConsensusClusterer(MultiViewClusterer):
 
     A member is ranked by its agreement with the members of other families (mean normalised mutual
     information) and by the modularity of its clusters on the neighbour graphs of the views. The
-    best fifth by the sum of both ranks enter the consensus, with one vote for every family in every
-    scaling; the samples are clustered (spectral clustering) by how often they put them together.
+    best third by the sum of both ranks enter the consensus, where a family in g scalings has the
+    root of g votes; the samples are clustered (spectral clustering) by how often they put them
+    together.
 
     Parameters
     ----------

@@ -85,8 +85,9 @@ def default_members(
 ) -> list[MultiViewClusterer]:
     """Return the members of a consensus, the cheap ones first.
 
-    Each runs in every scaling; GRMSC, AnchorGRMSC and LMVSC only in those with unit length, or in
-    the first where there is none. Samples that lack a view leave only the members that take them.
+    Each runs in every scaling; GRMSC, AnchorGRMSC and LMVSC only in those that give most views
+    unit length, or in the first where none does. Samples that lack a view leave only the members
+    that take them.
 
     Parameters
     ----------
@@ -110,9 +111,7 @@ def default_members(
     """
     n, exact = views.n_samples, exactly(views, device)
     scales = [scale[0] if len(set(scale)) == 1 else tuple(scale) for scale in scalings]
-    lengths = [s for s, own in zip(scales, scalings, strict=True) if _unit_length(own)] or scales[
-        :1
-    ]
+    lengths = _unit_length(scalings, scales)
     members = [one(scale=s) for one in cheap_members(n, exact) for s in scales]
     if exact:
         size = {"n_neighbors": min(30, max(10, n // n_clusters), n - 1)}
@@ -151,8 +150,12 @@ def cheap_members(n: int, exact: bool) -> list[Callable[..., MultiViewClusterer]
     return [*found, CGD, SNF, FastMICE] if exact else [*found, FastMICE]
 
 
-def _unit_length(scaling: Sequence[Scaling]) -> bool:
-    return any(one is not None and one.endswith("unit") for one in scaling)
+def _unit_length(scalings: Sequence[Sequence[Scaling]], scales: Sequence[Any]) -> list[Any]:
+    """Those of the scales that give unit length to most views; the first where none does."""
+    counts = [sum(one is not None and one.endswith("unit") for one in own) for own in scalings]
+    if not max(counts):
+        return [scales[0]]
+    return [s for s, count in zip(scales, counts, strict=True) if count == max(counts)]
 
 
 def exactly(views: Views, device: str | None) -> bool:
