@@ -3,6 +3,7 @@
     python benchmarks/consensus_rules.py                      all data sets of label_free.py
     python benchmarks/consensus_rules.py --dataset ngs bbc    some of them
     python benchmarks/consensus_rules.py --device cuda        the solves on a GPU
+    python benchmarks/consensus_rules.py --keep FOLDER        keep the members' labels, or use them
 
 The default pool is fitted once for every seed, on shuffled samples with the number of classes; a
 rule says who votes. A member is ranked by its agreement with other families and by the modularity
@@ -24,8 +25,10 @@ said.
 import argparse
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
+from kept import kept_members
 from label_free import WANTED, load
 
 from polyspan import ConsensusClusterer
@@ -45,22 +48,24 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--dataset", nargs="+", choices=list(WANTED), default=list(WANTED))
     parser.add_argument("--seeds", type=int, default=2, metavar="N", help="default: 2")
     parser.add_argument("--device", metavar="D", help="where to solve, such as cuda")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="of the members' labels")
     args = parser.parse_args(argv)
     warnings.simplefilter("ignore")
     heads = [*RULES, "hindsight"]
     print(f"| data | {' | '.join(heads)} |\n|---|{'---:|' * len(heads)}")
     for name in args.dataset:
-        found = [scores(name, seed, args.device) for seed in range(args.seeds)]
+        found = [scores(name, s, args.device, args.keep) for s in range(args.seeds)]
         cells = [name, *(f"{np.mean([one[rule] for one in found]):.3f}" for rule in heads)]
         print(f"| {' | '.join(cells)} |", flush=True)
     return 0
 
 
-def scores(name: str, seed: int, device: str | None) -> dict[str, float]:
+def scores(name: str, seed: int, device: str | None, keep: Path | None) -> dict[str, float]:
     """NMI of every rule, for one shuffle."""
     data = load(name)
     order = np.random.RandomState(seed).permutation(len(data.labels))
-    rows, labels = members([X[order] for X in data.views], data.n_clusters, seed, device)
+    with kept_members(keep, f"{name}-{seed}"):
+        rows, labels = members([X[order] for X in data.views], data.n_clusters, seed, device)
     truth = data.labels[order]
 
     def nmi(found: np.ndarray) -> float:

@@ -3,6 +3,7 @@
     python benchmarks/label_free.py                       all data sets
     python benchmarks/label_free.py --dataset ngs bbc     some of them
     python benchmarks/label_free.py --device cuda --jobs 8    solves on a GPU, eight runs at a time
+    python benchmarks/label_free.py --keep FOLDER         keep members' labels, or use them again
     python benchmarks/label_free.py --table               print what was found before
 
 Data sets come from POLYSPAN_DATA (see `polyspan data list`); wine is scikit-learn's, columns 0-6
@@ -11,6 +12,7 @@ radian. Samples are shuffled in every run; figures are means of five seeds, of t
 samples. Every run is a row of benchmarks/results/label_free.jsonl, in which `RULE` tells rows of
 different pools and rules apart. *plain* is `ConcatSpectral()`, *SNF* is `SNF()`, both in the same
 run; where a set splits into camps, *alternatives* has the NMI of each with its share of the votes.
+With `--keep`, *s* is the sum of the members' seconds when they were fitted.
 """
 
 import argparse
@@ -23,6 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from kept import kept_members
 from sklearn.datasets import load_wine
 from threadpoolctl import threadpool_limits
 
@@ -88,7 +91,9 @@ def load(name: str) -> Data:
     return Data(data.views, np.asarray(data.labels), data.n_clusters)
 
 
-def measure(name: str, seed: int, device: str | None = None) -> dict[str, Any]:
+def measure(
+    name: str, seed: int, device: str | None = None, keep: Path | None = None
+) -> dict[str, Any]:
     """One run on shuffled samples."""
     data = load(name)
     n, c = len(data.labels), data.n_clusters
@@ -101,8 +106,11 @@ def measure(name: str, seed: int, device: str | None = None) -> dict[str, Any]:
     with warnings.catch_warnings(), threadpool_limits(None if device is None else 1):
         warnings.simplefilter("ignore")
         started = time.perf_counter()
-        model = ConsensusClusterer(c, random_state=seed, device=device).fit(views)
+        with kept_members(keep, f"{name}-{seed}"):
+            model = ConsensusClusterer(c, random_state=seed, device=device).fit(views)
         seconds = time.perf_counter() - started
+        if keep is not None:
+            seconds = sum(row["seconds"] for row in model.table_)
         plain = nmi(ConcatSpectral(c, random_state=seed).fit_predict(views))
         snf = nmi(SNF(c, random_state=seed).fit_predict(views)) if n <= SNF_UP_TO else None
     return {
@@ -130,16 +138,19 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, metavar="N", help="default: 5, or 3 above 1,000")
     parser.add_argument("--device", metavar="D", help="where to solve, such as cuda")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at a time")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="of the members' labels")
     parser.add_argument("--table", action="store_true", help="only print what was found before")
     args = parser.parse_args(argv)
     if not args.table:
         work = [(name, s) for name in args.dataset for s in range(args.seeds or seeds_for(name))]
         if args.jobs == 1:
             for name, seed in work:
-                append(measure(name, seed, args.device))
+                append(measure(name, seed, args.device, args.keep))
         else:
             with ProcessPoolExecutor(args.jobs) as pool:
-                waiting = [pool.submit(measure, name, s, args.device) for name, s in work]
+                waiting = [
+                    pool.submit(measure, name, s, args.device, args.keep) for name, s in work
+                ]
                 for one in waiting:
                     append(one.result())
     print(table())
