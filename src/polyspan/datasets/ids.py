@@ -2,7 +2,8 @@
 
 The id column is the one named by ``id``. By default it is the first column, if its name says so
 (id, sample, patient_id, name, ...) or if it holds words that are all different; or another
-column whose name says so, if its values are all different; or the index written by pandas.
+column whose name says so, if its values are all different; or the first column, if it holds the
+same whole numbers in all tables; or the index written by pandas.
 """
 
 import re
@@ -47,6 +48,8 @@ def id_columns(tables: Mapping[str, Table], wanted: list[str]) -> dict[str, str 
         return first
     if (shared := _shared_column(list(tables.values()))) is not None:
         return dict.fromkeys(tables, shared)
+    if same := _same_numbers(tables):
+        return dict(same)
     named = {
         path: _named_column(table) if first[path] is None else first[path]
         for path, table in tables.items()
@@ -94,6 +97,19 @@ def _shared_column(tables: list[Table]) -> str | None:
         if all(may_be_ids(table.columns[name]) for table in tables):
             return name
     return None
+
+
+def _same_numbers(tables: Mapping[str, Table]) -> dict[str, str]:
+    """The first columns, if all have the same whole numbers, all different, whatever their names.
+
+    Nothing if all are called like row numbers, or if there is only one table.
+    """
+    first = {path: next(iter(table.columns)) for path, table in tables.items() if table.columns}
+    if len(first) < max(2, len(tables)) or all(map(may_number_rows, first.values())):
+        return {}
+    found = [tables[path].columns[name] for path, name in first.items()]
+    same = len({frozenset(as_ids(column)) for column in found}) == 1
+    return first if same and all(map(may_be_ids, found)) else {}
 
 
 def _named_column(table: Table) -> str | None:

@@ -41,7 +41,8 @@ def read_tables(
             "the views as matrices or data frames"
         )
     if others and notes is not None:
-        notes.append(f"{path} also holds {', '.join(others)}, which is not used")
+        verb = "are" if len(others) > 1 else "is"
+        notes.append(f"{path} also holds {', '.join(others)}, which {verb} not used")
     if len(found) == 1:
         found = {"": next(iter(found.values()))}
     return {

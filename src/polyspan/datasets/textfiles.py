@@ -7,7 +7,7 @@ import os
 import time
 import zlib
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -109,20 +109,22 @@ class _Reading:
         self._n += 1
 
     def _floats(self, row: list[str]) -> Any:
+        """The numbers of a row: the common ones fast, the others one by one."""
         together = "".join(row)
-        if self._decimal_commas and "." not in together:
-            row = [field.replace(",", ".", 1) for field in row]
-        try:
-            found = np.fromiter(map(float, row), float, self.d)
-        except ValueError:
-            row = [NAN.get(field, field) for field in row]
+        points = self.commas and "." in together  # one is enough to know that there are some
+        if "_" not in together and (self._points or not points):
+            plain = row
+            if self._decimal_commas and not points:
+                plain = [field.replace(",", ".", 1) for field in row]
             try:
-                found = np.fromiter(map(float, row), float, self.d)
+                return np.fromiter(map(float, plain), float, self.d)
             except ValueError:
-                return [self._number(j, field) for j, field in enumerate(row)]
-        if "_" in together or (self.commas and not self._points and "." in together):
-            return [self._number(j, field) for j, field in enumerate(row)]
-        return found
+                plain = [NAN.get(field, field) for field in plain]
+            for j in self.text:  # where words are most likely
+                plain[j] = repr(self._number(j, row[j]))
+            with suppress(ValueError):
+                return np.fromiter(map(float, plain), float, self.d)
+        return [self._number(j, field) for j, field in enumerate(row)]
 
     def _number(self, j: int, field: str) -> float:
         """One field, or NaN if it is missing or a word."""
@@ -224,11 +226,13 @@ def _style(first: list[str]) -> _Style:
 
 def has_names(path: object, rows: list[list[str]]) -> bool:
     """Whether the first row holds names: numbers can be names, a sample can start with an id."""
+    # DataFrame.to_csv leaves the corner empty; then the rest are names even if they are numbers.
+    if rows[0][0] == "" or is_id_name(rows[0][0]):
+        return True
     given = [field for field in rows[0] if not is_missing(field)]
     numbers = [x for field in given if (x := as_numbers([field])) is not None]
     words = len(given) - len(numbers)
-    # DataFrame.to_csv leaves the corner empty; then the rest are names even if they are numbers.
-    if rows[0][0] == "" or is_id_name(rows[0][0]) or not numbers:
+    if not numbers:
         return True
     steps = np.diff(np.ravel(numbers))
     second = as_numbers(rows[1]) if not words and len(rows) > 1 else None
