@@ -26,6 +26,7 @@ from scipy import sparse
 import polyspan.progress
 from polyspan.cli import fit
 from polyspan.cli.main import main
+from polyspan.cli.messages import lost_lines
 from polyspan.datasets import load_views, safety, textfiles
 
 rng = np.random.default_rng(0)
@@ -591,6 +592,21 @@ def test_sigterm_while_writing_leaves_the_old_files(capsys, monkeypatch):
     assert shell(["a.csv"]) == 143
     assert Path("labels.csv").read_text("utf-8") == "mine"
     assert sorted(os.listdir()) == ["a.csv", "labels.csv", "labels.json"]
+
+
+def test_members_that_failed_and_that_did_not_run_are_two_sentences():
+    rows = [
+        {"method": "SNF", "status": "failed", "reason": "ValueError: no luck"},
+        {"method": "CGD", "status": "failed", "reason": "MemoryError: too large"},
+        {"method": "GRMSC", "status": "not run", "reason": "stopped: the budget was spent"},
+        {"method": "GRMSC", "status": "ok", "reason": ""},
+    ]
+    see = 'see "members" in the settings file'
+    assert lost_lines(rows) == [
+        f"2 members (SNF, CGD) failed: ValueError: no luck, among other reasons; {see}",
+        f"1 member (GRMSC) did not run: the budget was spent; {see}",
+    ]
+    assert lost_lines(rows[-1:]) == []
 
 
 def test_a_line_a_minute_without_a_terminal(capsys, monkeypatch):
