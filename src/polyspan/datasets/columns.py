@@ -49,6 +49,8 @@ class Columns(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         place = self._place[name]
+        if name in self.words and name not in self.text:
+            raise ValueError(f"the words of column {name!r} were not kept: name it in `wanted`")
         return self.text[name] if name in self.text else self.matrix[:, place]
 
     def __iter__(self) -> Iterator[str]:
