@@ -3,7 +3,7 @@
 import shlex
 import sys
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from polyspan.cli.files import Targets
@@ -67,8 +67,7 @@ def found_text(found: "Found") -> str:
         used = sum(row["weight"] > 0 for row in table)
         members = f"{used} member" + "s" * (used != 1)
         lines = [f"{head}consensus of {members}, chosen without labels from {ran} that ran"]
-        if lost := len(table) - ran:
-            lines.append(f'{lost} more failed or did not run; see "members" in the settings file')
+        lines += lost_lines(table)
         lines.append(f"nearest to the consensus: {_call(found.estimator.best_estimator_)}")
         lines = [*_structure_lines(found.estimator), *lines, *_rival_lines(found.estimator)]
     if found.evidence is not None:
@@ -80,6 +79,28 @@ def found_text(found: "Found") -> str:
         few = f"{low} sample" + "s" * (low != 1)
         lines.append(f"certainty {mean:.2f} on average, below 0.5 for {few}")
     return "\n".join("\n".join(textwrap.wrap(line, 100)) for line in lines)
+
+
+def lost_lines(table: Sequence[Mapping[str, Any]]) -> list[str]:
+    """How many members failed, how many did not run, and why: a sentence each.
+
+    Examples
+    --------
+    >>> late = {"method": "GRMSC", "status": "not run", "reason": "the budget of 9 s was spent"}
+    >>> lost_lines([late, late])
+    ['2 members (GRMSC) did not run: the budget of 9 s was spent; see "members" in the ...']
+    """
+    lines = []
+    for status, verb in (("failed", "failed"), ("not run", "did not run")):
+        if rows := [row for row in table if row["status"] == status]:
+            reasons = dict.fromkeys(row["reason"].removeprefix("stopped: ") for row in rows)
+            methods = ", ".join(dict.fromkeys(row["method"] for row in rows))
+            why = next(iter(reasons)) + ", among other reasons" * (len(reasons) > 1)
+            lines.append(
+                f"{len(rows)} member{'s' * (len(rows) != 1)} ({methods}) {verb}: {why}; see "
+                '"members" in the settings file'
+            )
+    return lines
 
 
 def _structure_lines(model: Any) -> list[str]:

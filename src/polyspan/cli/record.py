@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 FORMAT = 1  # of the settings file
 ASKED = {"files", "clusters", "method", "set", "seed", "id", "drop", "missing", "header"}
-ASKED_LATER = {"budget", "device"}  # older settings files do not have these
+# Older settings files do not have these.
+ASKED_LATER = {"budget", "device", "samples", "keep", "impute", "max_missing"}
 
 
 def describe_run(
@@ -66,6 +67,10 @@ def _asked(request: Request, folder: Path) -> dict[str, Any]:
         "header": request.header,
         "budget": request.budget,
         "device": request.device,
+        "samples": request.samples,
+        "keep": request.keep,
+        "impute": request.impute,
+        "max_missing": request.max_missing,
     }
 
 
@@ -159,6 +164,10 @@ def earlier_request(path: Path, settings: Mapping[str, Any]) -> Request:
         header=asked["header"],
         budget=asked.get("budget"),
         device=asked.get("device"),
+        samples=asked.get("samples"),
+        keep=asked.get("keep", []),
+        impute=asked.get("impute", "none"),
+        max_missing=asked.get("max_missing", 0.2),
     )
 
 
