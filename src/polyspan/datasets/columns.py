@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polyspan.inputs.ids import is_missing
+
 LABEL_NAMES = ["truth", "truelabel", "true_label", "label", "labels", "gt", "gnd", "y", "target"]
-# What programs write for a missing value: pandas, R, SQL, spreadsheets.
-MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "<na>"})
 
 
 def as_numbers(column: Sequence[Any]) -> NDArray[np.float64] | None:
@@ -28,17 +28,6 @@ def as_numbers(column: Sequence[Any]) -> NDArray[np.float64] | None:
         return None
     # Python reads 1_2 as 12, but in a table it is text.
     return None if any(isinstance(v, str) and "_" in v for v in column) else found
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a field of a table is empty or holds a word for a missing value.
-
-    Examples
-    --------
-    >>> is_missing("NA"), is_missing(None), is_missing("0")
-    (True, True, False)
-    """
-    return value is None or (isinstance(value, str) and value.strip().lower() in MISSING)
 
 
 def is_id_name(name: str) -> bool:

@@ -14,8 +14,6 @@ from polyspan.datasets.files import load_file
 from polyspan.datasets.ids import (
     Table,
     all_whole,
-    as_ids,
-    first_repeated,
     id_columns,
     is_like_id,
     may_be_ids,
@@ -23,6 +21,7 @@ from polyspan.datasets.ids import (
 )
 from polyspan.datasets.readers import check_file, read_file
 from polyspan.datasets.tables import TABLES
+from polyspan.inputs.ids import as_ids, first_repeated
 from polyspan.inputs.optional import require
 
 BIO = (".h5ad", ".h5mu")

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from polyspan.datasets.columns import as_numbers, is_id_name, is_missing, quoted
+from polyspan.datasets.columns import as_numbers, is_id_name, quoted
 from polyspan.datasets.rfiles import RTable, read_r
+from polyspan.inputs.ids import is_missing
 from polyspan.inputs.optional import require
 
 TABLES = (".csv", ".tsv", ".parquet", ".rds", ".rda", ".rdata")
