@@ -286,7 +286,7 @@ BAD = {
     ),
     "text column": (
         [data(2), pd.DataFrame({"a": [1, 2], "town": ["x", "y"]})],
-        r"^view 1 has 1 column that are not numbers \('town'\): drop or encode",
+        r"^view 1 has 1 column that is not numbers \('town'\): drop or encode",
     ),
     "dates and categories": (
         pd.DataFrame({"day": pd.to_datetime(["2020-01-01"] * 2), "c": pd.Categorical([1, 2])}),
