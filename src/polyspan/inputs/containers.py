@@ -46,7 +46,7 @@ def open_views(X: Any) -> tuple[dict[str, View] | None, Sequence[str] | None]:
     >>> list(open_views({"text": np.eye(2), "image": np.eye(2)})[0])
     ["'text'", "'image'"]
     """
-    if sp.issparse(X):  # first, because dok_array is a dict
+    if sp.issparse(X) or is_frame(X):  # first, because dok_array is a dict
         return None, None
     if isinstance(X, str | Path):
         raise ValueError(_no_files([X]))

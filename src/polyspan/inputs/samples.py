@@ -40,6 +40,8 @@ def is_frame(view: Any) -> bool:
     >>> is_frame(pd.DataFrame(np.eye(2))), is_frame(np.eye(2))
     (True, False)
     """
+    if type(view).__module__.startswith("dask"):  # looks the same, but is not in memory
+        return False
     return all(hasattr(view, name) for name in ("iloc", "index", "columns", "dtypes"))
 
 
