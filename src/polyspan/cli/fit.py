@@ -10,6 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from polyspan.cli.annotated import (
+    add_options,
+    annotated_source,
+    is_annotated,
+    write_annotated,
+)
 from polyspan.cli.files import (
     Targets,
     check_targets,
@@ -104,6 +110,7 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--drop", action="append", metavar="COLUMN", help="leave out a column; may be repeated"
     )
+    add_options(parser)
     parser.add_argument(
         "--missing",
         choices=["fail", "drop", "keep"],
@@ -130,7 +137,8 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--out",
         metavar="FILE",
-        help="where to write the labels, .csv or .tsv (default: labels.csv)",
+        help="where to write the labels, .csv or .tsv, or a copy of the .h5ad or .h5mu file with "
+        "the labels in it (default: labels.csv)",
     )
     parser.add_argument("--report", metavar="FILE.html", help="also write a report")
     parser.add_argument("--force", action="store_true", help="replace output files that exist")
@@ -154,7 +162,7 @@ def _clusters(text: str) -> int | str:
 def run(args: argparse.Namespace) -> int:
     """Fit files or repeat a run, as the arguments say."""
     chosen = ["clusters", "method", "set", "seed", "id", "drop", "missing", "header"]
-    chosen += ["budget", "device"]
+    chosen += ["budget", "device", "obsm", "layer"]
     given = [name for name in chosen if getattr(args, name) is not None]
     if args.repeat and (args.files or given):
         extra = f"--{given[0]}" if given else "files"
@@ -178,6 +186,8 @@ def run(args: argparse.Namespace) -> int:
                 header=None if args.header is None else args.header == "yes",
                 budget=args.budget,
                 device=args.device,
+                obsm=args.obsm or [],
+                layers=args.layer or [],
                 out=args.out or "labels.csv",
                 **written,
             )
@@ -201,6 +211,8 @@ def fit_files(
     header: bool | None = None,
     budget: float | None = None,
     device: str | None = None,
+    obsm: Sequence[str] = (),
+    layers: Sequence[str] = (),
     out: str | Path = "labels.csv",
     report: str | Path | None = None,
     force: bool = False,
@@ -213,7 +225,7 @@ def fit_files(
     ----------
     files : sequence of paths
         One view or several each, see `polyspan.datasets.load_views`, as for `id`, `drop`,
-        `missing` and `header`.
+        `missing`, `header`, `obsm` and `layers`.
     clusters : int, optional
         Number of clusters; estimated from the data when None.
     method : str, optional
@@ -228,7 +240,9 @@ def fit_files(
     device : str, optional
         Where to compute, such as ``"cuda"``, for methods that support it.
     out : path, default="labels.csv"
-        The labels, .csv or .tsv. The settings are written next to it, with the suffix .json.
+        The labels, .csv or .tsv; .h5ad or .h5mu is a copy of the file of that kind that is read,
+        with the labels in it, see `polyspan.annotate`. The settings are written next to it, with
+        the suffix .json.
     report : path, optional
         An HTML report.
     force : bool, default=False
@@ -276,6 +290,8 @@ def fit_files(
         header=header,
         budget=budget,
         device=device,
+        obsm=list(obsm),
+        layers=list(layers),
     )
     with asking():
         _check_readable(files)  # what is read comes before what is written
@@ -290,7 +306,7 @@ def fit_files(
     for words in found.complaints:
         note(words)
     settings = describe_run(request, data, found, sums=sums, targets=targets, command=command)
-    write_together(_writers(targets, data, found, settings), force=force)
+    write_together(_writers(targets, files, data, found, settings), force=force)
     print(f"\n{found_text(found)}\n\n{files_text(targets)}")
     if earlier is not None:
         compare(earlier, settings)
@@ -343,12 +359,18 @@ def _read(request: Request) -> tuple["MatchedViews", list[str]]:
             drop=request.drop,
             missing=request.missing,
             header=request.header,
+            obsm=request.obsm,
+            layers=request.layers,
         )
         return data, [sha256(Path(file)) for file in request.files]
 
 
 def _writers(
-    targets: Targets, data: "MatchedViews", found: Found, settings: dict[str, Any]
+    targets: Targets,
+    files: Sequence[str | Path],
+    data: "MatchedViews",
+    found: Found,
+    settings: dict[str, Any],
 ) -> dict[Path, Callable[[Path], object]]:
     """By file, what writes it."""
     writers: dict[Path, Callable[[Path], object]] = {}
@@ -370,5 +392,8 @@ def _writers(
     writers[targets.labels] = partial(
         write_labels, data=data, labels=found.labels, certainty=found.certainty
     )
+    if is_annotated(targets.labels):
+        source = annotated_source(targets.labels, files)
+        writers[targets.labels] = partial(write_annotated, source=source, model=found.estimator)
     writers[targets.settings] = partial(write_json, content=settings)
     return writers

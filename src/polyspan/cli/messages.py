@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from polyspan.cli.annotated import is_annotated
 from polyspan.cli.files import Targets
 
 if TYPE_CHECKING:
@@ -123,7 +124,8 @@ def count_text(evidence: Mapping[str, Any]) -> str:
 def files_text(targets: Targets) -> str:
     """The files that were written, and what each contains."""
     again = f"settings; `{repeat_command(targets)}` repeats this run"
-    rows = [(str(targets.labels), "labels"), (str(targets.settings), again)]
+    what = "copy of the data with the labels in obs" if is_annotated(targets.labels) else "labels"
+    rows = [(str(targets.labels), what), (str(targets.settings), again)]
     if targets.report is not None:
         rows.append((str(targets.report), "report; open it in a browser"))
     width = max(len(path) for path, _ in rows)

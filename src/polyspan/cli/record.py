@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polyspan import __version__
-from polyspan.cli.files import Targets, plain, relative, sample_names, sha256
+from polyspan.annotation import plain
+from polyspan.cli.files import Targets, relative, sample_names, sha256
 from polyspan.cli.messages import note
 from polyspan.cli.request import Request
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1  # of the settings file
 ASKED = {"files", "clusters", "method", "set", "seed", "id", "drop", "missing", "header"}
-ASKED_LATER = {"budget", "device"}  # older settings files do not have these
+ASKED_LATER = {"budget", "device", "obsm", "layers"}  # older settings files do not have these
 
 
 def describe_run(
@@ -66,6 +67,8 @@ def _asked(request: Request, folder: Path) -> dict[str, Any]:
         "header": request.header,
         "budget": request.budget,
         "device": request.device,
+        "obsm": request.obsm,
+        "layers": request.layers,
     }
 
 
@@ -159,6 +162,8 @@ def earlier_request(path: Path, settings: Mapping[str, Any]) -> Request:
         header=asked["header"],
         budget=asked.get("budget"),
         device=asked.get("device"),
+        obsm=asked.get("obsm", []),
+        layers=asked.get("layers", []),
     )
 
 

@@ -2,8 +2,9 @@
 
 import shlex
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy import sparse
 
 from polyspan.datasets.columns import LABEL_NAMES, as_numbers, is_id_name, quoted
 from polyspan.datasets.files import load_file
+from polyspan.datasets.held import held_tables
 from polyspan.datasets.ids import (
     Table,
     all_whole,
@@ -21,10 +23,13 @@ from polyspan.datasets.ids import (
 )
 from polyspan.datasets.readers import check_file, read_file
 from polyspan.datasets.tables import TABLES
+from polyspan.inputs.containers import Keys, annotated_kind, blocks
 from polyspan.inputs.ids import as_ids, first_repeated
 from polyspan.inputs.optional import require
 
 BIO = (".h5ad", ".h5mu")
+NONE_HELD: Mapping[Path, Any] = MappingProxyType({})
+ALL_X = Keys()
 
 
 class Part(NamedTuple):
@@ -45,37 +50,58 @@ def read_parts(
     drop: Sequence[str],
     header: bool | None,
     notes: list[str],
+    held: Mapping[Path, Any] = NONE_HELD,
+    keys: Keys = ALL_X,
 ) -> list[Part]:
-    """All views of all files, in order; messages for the user are added to the notes."""
-    tables = {
+    """All views of all files, in order; messages for the user are added to the notes.
+
+    ``held`` are sources in memory, under the names they have among the files, and ``keys`` those of
+    the matrices of AnnData and MuData that are views.
+    """
+    tables, indexes = held_tables(held, drop)
+    tables |= {
         path: _read_table(path, drop, header, notes)
         for path in files
-        if check_file(path, BIO) in TABLES
+        if path not in held and check_file(path, BIO) in TABLES
     }
-    chosen = id_columns(tables, wanted)
-    parts = []
+    chosen = id_columns(tables, wanted) | (indexes if not wanted else {})
+    parts: list[Part] = []
     for path in files:
         if path in tables:
             parts.append(_from_table(path, tables[path], chosen[path], bool(wanted), notes))
+        elif path in held:
+            parts += _from_memory(path, held[path], wanted, keys)
         else:
-            parts += _read(path, wanted, notes)
+            parts += _read(path, wanted, notes, keys)
     if absent := [name for name in drop if not any(name in part.dropped for part in parts)]:
         raise ValueError(f"no table has a column {quoted(absent)} to drop")
     return parts
 
 
-def view_names(parts: list[Part]) -> list[str]:
-    """The file names without extensions, or the paths as given if two would be the same."""
+def view_names(parts: list[Part], held: Mapping[Path, Any] = NONE_HELD) -> list[str]:
+    """The file names without extensions, or the paths as given if two would be the same.
+
+    An AnnData or MuData in memory, alone, needs no name besides those of its matrices.
+    """
+    if len({part.file for part in parts}) == 1 and any(map(annotated_kind, held.values())):
+        return [part.name or "X" for part in parts]
     stems = {part.file: Path(Path(part.file).name.removesuffix(".gz")).stem for part in parts}
+    stems |= {str(path): str(path) for path in held}
     if len(set(stems.values())) < len(stems):
         stems = {file: file for file in stems}
     return [stems[part.file] + (f":{part.name}" if part.name else "") for part in parts]
 
 
-def _read(path: Path, wanted: list[str], notes: list[str]) -> list[Part]:
+def _from_memory(path: Path, data: Any, wanted: list[str], keys: Keys) -> list[Part]:
+    if annotated_kind(data):
+        return _annotated(path, data, wanted, keys)
+    return [Part(str(path), "", _floats(data))]
+
+
+def _read(path: Path, wanted: list[str], notes: list[str], keys: Keys) -> list[Part]:
     ending = check_file(path, BIO)
     if ending in BIO:
-        return _read_bio(path, ending, wanted)
+        return _annotated(path, read_annotated(path), wanted, keys)
     data = load_file(path)
     for name, view in zip(data.view_names, data.views, strict=True):
         if 0 in view.shape:
@@ -105,32 +131,36 @@ def _ids_of_npz(path: Path, wanted: list[str], n: int) -> tuple[list[str] | None
     return None, ""
 
 
-def _read_bio(path: Path, ending: str, wanted: list[str]) -> list[Part]:
-    package, read = ("anndata", "read_h5ad") if ending == ".h5ad" else ("mudata", "read_h5mu")
+def read_annotated(path: Path) -> Any:
+    """The AnnData or MuData in a .h5ad or .h5mu file."""
+    cells = path.suffix.lower() == ".h5ad"
+    package, read = ("anndata", "read_h5ad") if cells else ("mudata", "read_h5mu")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # both warn of future changes that do not concern the user
         module = require(package, "bio", path.name)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            data = getattr(module, read)(path)
+            return getattr(module, read)(path)
     except Exception as error:  # a damaged file may raise any exception
         first = str(error).strip().split("\n")[0]
         raise ValueError(f"{path} cannot be read by {package}: {first}") from error
+
+
+def _annotated(path: Path, data: Any, wanted: list[str], keys: Keys) -> list[Part]:
+    """The views of an AnnData or MuData."""
     parts = []
-    for name, one in {"": data}.items() if ending == ".h5ad" else data.mod.items():
-        here = f"{path}:{name}" if name else str(path)
-        if one.X is None or 0 in one.shape:
-            raise ValueError(f"{here} has no X, or an empty X: there is nothing to cluster")
-        matrix = one.X if sparse.issparse(one.X) else np.asarray(one.X)
-        if matrix.dtype.kind not in "biuf":
-            raise ValueError(f"{here}: X holds {matrix.dtype} values: convert them to numbers")
-        column = next((name for name in wanted if name in one.obs), None)
-        values = one.obs_names if column is None else one.obs[column]
+    for one in blocks(data, keys.obsm, keys.layers, str(path)):
+        if one.matrix.dtype.kind not in "biuf":
+            here = f"{path}:{one.name}" if one.name else str(path)
+            what = f"{one.matrix.dtype} values"
+            raise ValueError(f"{here}: X holds {what}: convert them to numbers")
+        column = next((name for name in wanted if name in one.table.obs), None)
+        values = one.table.obs_names if column is None else one.table.obs[column]
         ids, id_name = as_ids(list(values)), column or "obs_names"
-        parts.append(Part(str(path), name, _floats(matrix), ids, id_name, list(one.var_names)))
-    if not parts:
-        raise ValueError(f"{path} holds no modality")
+        parts.append(
+            Part(str(path), one.name, _floats(one.matrix), ids, id_name, one.columns or ())
+        )
     return parts
 
 

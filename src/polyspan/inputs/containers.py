@@ -14,12 +14,20 @@ from polyspan.inputs.names import unknown_name
 from polyspan.inputs.samples import View, is_frame, samples_of
 
 
+class Keys(NamedTuple):
+    """Which matrices of an AnnData or MuData are views; see `blocks`."""
+
+    obsm: Sequence[str] = ()
+    layers: Sequence[str] = ()
+
+
 class Block(NamedTuple):
     """One matrix of an AnnData or MuData."""
 
     name: str  # of the modality and the key; "" for X of an AnnData
     matrix: Any
     table: Any  # the AnnData, or MuData, that knows its samples
+    columns: list[str] | None  # None if they have no names
 
 
 def annotated_kind(X: Any) -> str:
@@ -154,45 +162,41 @@ def blocks(
         raise ValueError(f"{where} holds no modality")
     if not obsm and not layers:
         return [_block(name, one.X, one, where) for name, one in holders.items()]
-    found = _chosen("layer", layers, {name: _layers(one) for name, one in holders.items()}, where)
+    sets = {name: {"X": one.X, **one.layers} for name, one in holders.items()}
+    found = _chosen("layer", layers, sets, where)
     sets = {name: dict(one.obsm) for name, one in holders.items()}
     if annotated_kind(data) == "MuData":  # it also keeps there which modality has which sample
         sets[""] = {key: value for key, value in data.obsm.items() if key not in data.mod}
-    found += _chosen("obsm", obsm, sets, where)
+    found += _chosen("obsm key", obsm, sets, where)
     tables = {**holders, "": data}
     return [
-        _block(f"{mod}:{key}" if mod else key, value, tables[mod], where)
-        for (mod, key), value in found
+        _block(f"{mod}:{key}" if mod else key, value, tables[mod], where, kind == "layer")
+        for kind, mod, key, value in found
     ]
-
-
-def _layers(one: Any) -> dict[str, Any]:
-    return {"X": one.X, **one.layers}
 
 
 def _chosen(
     kind: str, keys: Sequence[str], sets: Mapping[str, Mapping[str, Any]], where: str
-) -> list[tuple[tuple[str, str], Any]]:
-    """The matrices with these keys, each with its modality ("" if there is none) and its key."""
-    found: list[tuple[tuple[str, str], Any]] = []
+) -> list[tuple[str, str, str, Any]]:
+    """The matrices with these keys: the kind, the modality ("" if there is none), key, values."""
+    found: list[tuple[str, str, str, Any]] = []
     for key in keys:
         own = [
-            ((holder, name), value)
+            (kind, holder, name, value)
             for holder, values in sets.items()
             for name, value in values.items()
             if key in (name, f"{holder}:{name}")
         ]
         if not own:
             known = [f"{a}:{b}" if a else b for a, values in sets.items() for b in values]
-            what = "obsm key" if kind == "obsm" else kind
             if not known:
-                raise ValueError(f"{where} has no {what} {key!r}, nor any other.")
-            raise ValueError(unknown_name(what, key, known, where=where))
+                raise ValueError(f"{where} has no {kind} {key!r}, nor any other.")
+            raise ValueError(unknown_name(kind, key, known, where=where))
         found += own
     return found
 
 
-def _block(name: str, matrix: Any, table: Any, where: str) -> Block:
+def _block(name: str, matrix: Any, table: Any, where: str, named: bool = True) -> Block:
     here = f"{where}:{name}" if name else where
     if matrix is None or 0 in matrix.shape:
         raise ValueError(
@@ -201,9 +205,10 @@ def _block(name: str, matrix: Any, table: Any, where: str) -> Block:
         )
     if hasattr(matrix, "to_memory"):  # backed by a file
         matrix = matrix.to_memory()
+    columns = list(table.var_names) if named else None
     if is_frame(matrix):
-        matrix = matrix.to_numpy()
+        columns, matrix = [str(one) for one in matrix.columns], matrix.to_numpy()
     lazy = type(matrix).__module__.split(".")[0] == "dask"
     if not sp.issparse(matrix) and not lazy:
         matrix = np.asarray(matrix)
-    return Block(name, matrix, table)
+    return Block(name, matrix, table, columns)
