@@ -57,6 +57,8 @@ def found_text(found: "Found") -> str:
     """The result: clusters, method or consensus, evidence, sizes, certainty."""
     import numpy as np
 
+    from polyspan.selection.members import tell_lost
+
     names, sizes = np.unique(found.labels, return_counts=True)
     auto = " (number estimated from the data)" if found.evidence is not None else ""
     head = f"{len(names)} cluster{'s' * (len(names) != 1)}{auto} in {found.seconds:.1f} s: "
@@ -68,8 +70,7 @@ def found_text(found: "Found") -> str:
         used = sum(row["weight"] > 0 for row in table)
         members = f"{used} member" + "s" * (used != 1)
         lines = [f"{head}consensus of {members}, chosen without labels from {ran} that ran"]
-        if lost := len(table) - ran:
-            lines.append(f'{lost} more failed or did not run; see "members" in the settings file')
+        lines += tell_lost(table)
         lines.append(f"nearest to the consensus: {_call(found.estimator.best_estimator_)}")
         lines = [*_structure_lines(found.estimator), *lines, *_rival_lines(found.estimator)]
     if found.evidence is not None:

@@ -20,6 +20,7 @@ from polyspan.inputs.samples import Samples, is_frame, match_rows, samples_of
 from polyspan.inputs.tables import (
     check_tables,
     column_names,
+    is_other_table,
     match_columns,
     match_kernel,
     numbers_of,
@@ -199,6 +200,8 @@ def _check_one(view: Any, name: str, estimator: Any, new: bool = False) -> Any:
         return _check_foreign(view, name)
     try:
         kept: dict[str, Any] = {"accept_sparse": "csr", "dtype": "numeric"}
+        if is_frame(view) or is_other_table(view):  # stored by column: sums would round otherwise
+            kept["order"] = "C"
         if estimator is None:
             view = check_array(numbers_of(view), ensure_all_finite=False, input_name=name, **kept)
         else:
