@@ -235,18 +235,7 @@ FILES = {
     "files": (write_csv, None),
     "dask": (write_dask, r"^polyspan: a.zarr is not a supported file: its name must end in .*\n$"),
 }
-METHOD = [
-    "--method",
-    "grmsc",
-    "--clusters",
-    "3",
-    "--set",
-    "n_neighbors=5",
-    "--set",
-    "max_iter=10",
-    "--set",
-    "tol=1.0",
-]
+METHOD = ["--method", "grmsc", "--clusters", "3", "--set", "n_neighbors=5"]
 
 
 @pytest.mark.parametrize("kind", FILES)
