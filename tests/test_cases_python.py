@@ -129,6 +129,14 @@ REFUSED = {
         lambda: grmsc().fit([pl.LazyFrame(DATA.views[0])]),
         "^view 0 is a LazyFrame: call its collect",
     ),
+    "nothing": (
+        lambda: grmsc().fit(None),
+        "^X is a NoneType: give a 2-D array or table, with samples in rows",
+    ),
+    "a generator": (
+        lambda: grmsc().fit(X for X in DATA.views),
+        "^X is a generator: give a 2-D array or table",
+    ),
     "a MuData in a list": (
         lambda: grmsc().fit([mudata(), A]),
         "^X holds a MuData, which has several views itself",

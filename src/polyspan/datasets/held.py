@@ -128,9 +128,9 @@ def _columns(table: Any, path: Path) -> dict[str, Any]:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"{path} has several columns {twice!r}: give each its own name")
+    columns = [column for _, column in table.items()] if is_frame(table) else frame.iter_columns()
     found: dict[str, Any] = {}
-    for j, name in enumerate(names):
-        column = frame.iloc[:, j] if is_frame(frame) else frame[name]
+    for name, column in zip(names, columns, strict=True):
         values = column.to_numpy()
         if values.dtype == object:  # text, or numbers with missing values
             values = [None if _is_nothing(one) else one for one in column.to_list()]

@@ -42,7 +42,7 @@ def is_frame(view: Any) -> bool:
     """
     if type(view).__module__.startswith("dask"):  # looks the same, but is not in memory
         return False
-    return all(hasattr(view, name) for name in ("iloc", "index", "columns", "dtypes"))
+    return all(hasattr(view, name) for name in ("iloc", "index", "columns"))
 
 
 def samples_of(values: Any, name: Any = None) -> Samples:

@@ -191,6 +191,10 @@ def remember(
 def _check_one(view: Any, name: str, estimator: Any, new: bool = False) -> Any:
     """Return one view as a 2-D float array or csr_array; finiteness is checked later."""
     check_tables(view, name)
+    if not any(hasattr(view, one) for one in ("shape", "__array__", "__len__", "__float__")):
+        raise ValueError(
+            f"{name} is a {type(view).__name__}: give a 2-D array or table, with samples in rows."
+        )
     if dimensions(view) not in (0, 2):  # 0: unknown
         raise ValueError(
             f"{name} is {dimensions(view)}-D: a view is 2-D, with samples in rows and features in "
