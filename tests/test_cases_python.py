@@ -5,6 +5,7 @@
 
 import json
 import warnings
+from datetime import UTC, datetime
 
 import anndata as ad
 import mudata as md
@@ -28,9 +29,11 @@ from polyspan import (
     save_model,
 )
 from polyspan.datasets import load_dataset, load_views, make_subspaces
+from polyspan.report import write_report
 
 DATA = make_subspaces(40, 3, n_features=[8, 6], random_state=0)
 IDS = [f"m{i}" for i in range(40)]
+WHEN = datetime(2026, 1, 1, tzinfo=UTC)
 SHUFFLED = np.random.default_rng(0).permutation(40)
 A, B = (pd.DataFrame(X, index=IDS).add_prefix("f") for X in DATA.views)
 B2 = B.iloc[SHUFFLED]
@@ -458,6 +461,14 @@ def test_count_clusters_matches_too():
     assert one == count_clusters(DATA.views, random_state=0)[0]
     with pytest.raises(ValueError, match=r"^Only 35 of 40 samples are in every view"):
         count_clusters([A, PARTLY])
+
+
+def test_a_report_matches_tables_too(tmp_path):
+    model = grmsc().fit([A, B2])
+    rest = {"view_names": ["a", "b"], "sample_ids": IDS, "estimator": model, "date": WHEN}
+    one = write_report(tmp_path / "one.html", views=[A, B2], **rest)
+    other = write_report(tmp_path / "other.html", views=DATA.views, **rest)
+    assert one.read_text("utf-8") == other.read_text("utf-8")
 
 
 def test_nutrimouse_with_shuffled_rows(omics_dir):
