@@ -202,7 +202,7 @@ REFUSED = {
     ),
     "columns of one name": (
         lambda: load_views([A.rename(columns={"f1": "f0"}), B]),
-        "^table 1 has several columns 'f0'",
+        "^table 1: several columns are called 'f0'",
     ),
     "annotate a table": (
         lambda: annotate(A, grmsc().fit([A, B])),

@@ -95,10 +95,10 @@ def test_wrong_missing():
     [
         ([], "name at least one file"),
         (["no.csv"], "there is no file no.csv"),
-        (["a.xlsx"], "a.xlsx is a spreadsheet: save its sheet as CSV first"),
+        (["a.xls"], "a.xls is an old or open spreadsheet: save it as .xlsx or as CSV first"),
         (
             ["a.doc"],
-            "a.doc is not a supported file: .* in one of .mat, .npz, .csv, .*.h5ad, .h5mu",
+            "a.doc is not a supported file: .* in one of .mat, .npz, .*.csv, .*.h5ad, .h5mu",
         ),
         (["a.npy.gz"], "a.npy.gz is not a supported file"),
         (["a.csv", "./a.csv"], "a.csv is given twice"),

@@ -140,18 +140,26 @@ def test_own_matrix_without_names(tmp_path):
     np.testing.assert_array_equal(data.views[0], A[:, :2])
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        ({"a": A, "b": A}, r"a \(a matrix or data frame\), b \(a matrix or data frame\): save one"),
-        ({"a": {"inner": A}}, r"a \(a list\): save one with saveRDS, or a sparse one with"),
-        ({"a": np.array([1.0, 2.0])}, r"a \(something else\)"),
-    ],
-)
-def test_own_file_must_hold_one_table(tmp_path, content, words):
+def test_own_file_with_several_tables(tmp_path):
+    content = {"gene": A[:, :2], "more": {"lipid": A[:, 1:2]}, "diet": np.array([1.0, 2.0])}
     rdata.write_rda(tmp_path / "x.rda", content)
-    with pytest.raises(ValueError, match=rf"x\.rda must hold one matrix or data frame, .*{words}"):
+    data = load_views([tmp_path / "x.rda"])
+    assert data.view_names == ["x:gene", "x:more.lipid"]
+    np.testing.assert_array_equal(data.views[1], A[:, 1:2])
+    assert data.notes == [f"{tmp_path / 'x.rda'} also holds diet, which is not used"]
+    with pytest.raises(ValueError, match=r"x\.rda must hold one table, dense, but it holds 'gene'"):
         load_file(tmp_path / "x.rda")
+
+
+def test_own_file_with_one_list(tmp_path):
+    rdata.write_rda(tmp_path / "x.rda", {"mice": {"gene": A[:, :2], "lipid": A[:, 1:2]}})
+    assert load_views([tmp_path / "x.rda"]).view_names == ["x:gene", "x:lipid"]
+
+
+def test_own_file_without_tables(tmp_path):
+    rdata.write_rda(tmp_path / "x.rda", {"a": np.array([1.0, 2.0])})
+    with pytest.raises(ValueError, match=r"x\.rda holds no matrix and no data frame, but a: save"):
+        load_views([tmp_path / "x.rda"])
 
 
 def test_own_file_with_repeated_names(tmp_path):

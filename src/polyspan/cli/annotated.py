@@ -20,6 +20,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--layer",
+        dest="layers",
         action="append",
         metavar="NAME",
         help=".h5ad and .h5mu: this layer is a view, instead of X, which is the layer X; may be "

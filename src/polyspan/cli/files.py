@@ -87,15 +87,28 @@ def write_together(writers: Mapping[Path, Callable[[Path], object]], *, force: b
     """
     with replacing_all(writers) as parts:
         for path, write in writers.items():
-            write(parts[path])
+            try:
+                write(parts[path])
+            except OSError as error:  # a full disk does not say which file it was
+                raise OSError(
+                    f"{path} cannot be written: {error.strerror or error}; nothing was written"
+                ) from error
         for path in writers:
             check_absent(path, force)  # it may have appeared in the meantime
 
 
 def write_labels(
-    path: Path, data: "MatchedViews", labels: "np.ndarray", certainty: "np.ndarray | None" = None
+    path: Path,
+    data: "MatchedViews",
+    labels: "np.ndarray",
+    certainty: "np.ndarray | None" = None,
+    *,
+    safe: bool = False,
 ) -> None:
-    """Write one line per sample: its id or row number, its cluster, and how certain that is."""
+    """Write one line per sample: its id or row number, its cluster, and how certain that is.
+
+    With ``safe``, ids that a spreadsheet would take for formulas get a ' in front.
+    """
     name = data.id_name if data.ids is not None else "row"
     name = "id" if name in ("", "cluster", "certainty") else name
     header = [name, "cluster"] + ["certainty"] * (certainty is not None)
@@ -104,9 +117,27 @@ def write_labels(
         rows = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
         rows.writerow(header)
         for i, (one, label) in enumerate(zip(sample_names(data), labels, strict=True)):
+            one = f"'{one}" if safe and _is_formula(one) else one
             rows.writerow(
                 [one, int(label)] + ([] if certainty is None else [f"{certainty[i]:.4f}"])
             )
+
+
+def _is_formula(one: str) -> bool:
+    """Whether a spreadsheet takes this id for a formula; a negative number is none."""
+    return one.startswith(("=", "+", "-", "@")) and not one[1:].replace(".", "", 1).isdecimal()
+
+
+def formula_notes(data: "MatchedViews", safe: bool) -> list[str]:
+    """What to say of ids that a spreadsheet takes for formulas, unless they are made safe."""
+    found = [one for one in sample_names(data) if _is_formula(one)]
+    if safe or not found:
+        return []
+    n = f"{len(found)} id{'s' * (len(found) > 1)} begin{'s' * (len(found) == 1)}"
+    return [
+        f"{n} with =, +, - or @ ({found[0]}), which spreadsheets take for formulas: --safe-ids "
+        "writes a ' in front"
+    ]
 
 
 def write_json(path: Path, content: Any) -> None:

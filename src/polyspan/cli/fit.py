@@ -19,6 +19,7 @@ from polyspan.cli.annotated import (
 from polyspan.cli.files import (
     Targets,
     check_targets,
+    formula_notes,
     sample_names,
     sha256,
     write_json,
@@ -26,6 +27,7 @@ from polyspan.cli.files import (
     write_together,
 )
 from polyspan.cli.messages import fail, files_text, found_text, note, repeat_command, views_text
+from polyspan.cli.options import READING, add_reading_options, reading_choices
 from polyspan.cli.record import compare, describe_run, earlier_request, free_place, read_settings
 from polyspan.cli.request import (
     InputError,
@@ -36,7 +38,7 @@ from polyspan.cli.request import (
     parse_settings,
 )
 from polyspan.cli.work import Found, cluster
-from polyspan.progress import progress_bar
+from polyspan.progress import showing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,9 +64,10 @@ def add(subparsers: Any) -> None:
         usage="polyspan fit FILE [FILE ...] [options]\n"
         "       polyspan fit --repeat labels.json [--out FILE] [--report FILE] [--force]",
         description="Cluster the samples of your own files. Each file holds one or more views,\n"
-        "with samples in rows.\n\n"
-        "  .csv .tsv .parquet      a table; also .csv.gz and .tsv.gz\n"
-        "  .rds .rda               a matrix or data frame of R\n"
+        "with samples in rows unless --samples says otherwise.\n\n"
+        "  .csv .tsv .txt          a table; also .csv.gz and so on\n"
+        "  .parquet .xlsx          a table; every sheet of a workbook is a view\n"
+        "  .rds .rda               R: every matrix or data frame is a view\n"
         "  .npy .mtx .mtx.gz       a matrix (NumPy, MatrixMarket)\n"
         "  .npz .mat               every matrix is a view\n"
         "  .h5ad .h5mu             AnnData, and MuData: every modality is a view\n\n"
@@ -77,6 +80,7 @@ def add(subparsers: Any) -> None:
         epilog="examples:\n"
         "  polyspan fit rna.csv protein.csv --report report.html\n"
         "  polyspan fit rna.csv protein.parquet --clusters 5 --missing drop --out mine.csv\n"
+        "  polyspan fit genes.csv lipids.csv --samples columns --impute median\n"
         "  polyspan fit cells.h5mu --clusters 8 --method grmsc --set lam1=10\n"
         "  polyspan fit rna.csv protein.csv --budget 600 --device cuda\n"
         "  polyspan fit --repeat labels.json --out again.csv\n\n"
@@ -102,22 +106,6 @@ def add(subparsers: Any) -> None:
     )
     parser.add_argument("--seed", type=int, metavar="N", help="random seed (default: 0)")
     parser.add_argument(
-        "--id",
-        action="append",
-        metavar="COLUMN",
-        help="column with the sample ids; repeat the option if the files use different names",
-    )
-    parser.add_argument(
-        "--drop", action="append", metavar="COLUMN", help="leave out a column; may be repeated"
-    )
-    add_options(parser)
-    parser.add_argument(
-        "--missing",
-        choices=["fail", "drop", "keep"],
-        help="samples that lack a view: stop and name them (default), drop them, or keep them "
-        "(needs --clusters and a --method that can)",
-    )
-    parser.add_argument(
         "--budget",
         type=float,
         metavar="SECONDS",
@@ -129,11 +117,8 @@ def add(subparsers: Any) -> None:
         metavar="D",
         help="where to compute, such as cuda (a GPU; needs torch), for methods that support it",
     )
-    parser.add_argument(
-        "--header",
-        choices=["yes", "no"],
-        help="whether .csv and .tsv files start with a row of names (default: detect)",
-    )
+    add_reading_options(parser)
+    add_options(parser)
     parser.add_argument(
         "--out",
         metavar="FILE",
@@ -161,15 +146,16 @@ def _clusters(text: str) -> int | str:
 
 def run(args: argparse.Namespace) -> int:
     """Fit files or repeat a run, as the arguments say."""
-    chosen = ["clusters", "method", "set", "seed", "id", "drop", "missing", "header"]
-    chosen += ["budget", "device", "obsm", "layer"]
+    chosen = ["clusters", "method", "set", "seed", *READING, "budget", "device"]
     given = [name for name in chosen if getattr(args, name) is not None]
     if args.repeat and (args.files or given):
-        extra = f"--{given[0]}" if given else "files"
+        extra = f"--{given[0].replace('_', '-')}" if given else "files"
         args.usage_error(f"--repeat takes all settings from {args.repeat}: leave {extra} out")
     if not args.repeat and not args.files:
         args.usage_error("name the files to cluster")
     written = {"report": args.report, "force": args.force, "command": args.command}
+    written |= {"safe_ids": args.safe_ids}
+    choices = reading_choices(args)
     try:
         if args.repeat:
             repeat(args.repeat, out=args.out, **written)
@@ -180,14 +166,9 @@ def run(args: argparse.Namespace) -> int:
                 method=args.method,
                 params=parse_settings(args.set or []),
                 seed=args.seed or 0,
-                id=args.id or [],
-                drop=args.drop or [],
-                missing=args.missing or "fail",
-                header=None if args.header is None else args.header == "yes",
+                **choices,
                 budget=args.budget,
                 device=args.device,
-                obsm=args.obsm or [],
-                layers=args.layer or [],
                 out=args.out or "labels.csv",
                 **written,
             )
@@ -209,6 +190,10 @@ def fit_files(
     drop: Sequence[str] = (),
     missing: str = "fail",
     header: bool | None = None,
+    samples: str | None = None,
+    keep: Sequence[str] = (),
+    impute: str = "none",
+    max_missing: float = 0.2,
     budget: float | None = None,
     device: str | None = None,
     obsm: Sequence[str] = (),
@@ -216,6 +201,7 @@ def fit_files(
     out: str | Path = "labels.csv",
     report: str | Path | None = None,
     force: bool = False,
+    safe_ids: bool = False,
     command: str = "",
     earlier: Mapping[str, Any] | None = None,
 ) -> Fitted:
@@ -224,8 +210,8 @@ def fit_files(
     Parameters
     ----------
     files : sequence of paths
-        One view or several each, see `polyspan.datasets.load_views`, as for `id`, `drop`,
-        `missing`, `header`, `obsm` and `layers`.
+        One view or several each, see `polyspan.datasets.load_views`, as for `id`, `drop`, `keep`,
+        `missing`, `header`, `samples`, `impute`, `max_missing`, `obsm` and `layers`.
     clusters : int, optional
         Number of clusters; estimated from the data when None.
     method : str, optional
@@ -247,6 +233,8 @@ def fit_files(
         An HTML report.
     force : bool, default=False
         Replace these files if they exist.
+    safe_ids : bool, default=False
+        Write ' before ids that a spreadsheet would take for formulas.
     command : str, optional
         The command line, for the settings and the report.
     earlier : dict, optional
@@ -288,6 +276,10 @@ def fit_files(
         drop=list(drop),
         missing=missing,
         header=header,
+        samples=samples,
+        keep=list(keep),
+        impute=impute,
+        max_missing=max_missing,
         budget=budget,
         device=device,
         obsm=list(obsm),
@@ -300,13 +292,13 @@ def fit_files(
         data, sums = _read(request)
         check_data(data, model, clusters)
     print(views_text(data), flush=True)
-    for words in data.notes:
+    for words in [*data.notes, *formula_notes(data, safe_ids)]:
         note(words)
     found = cluster(request, data, model)
     for words in found.complaints:
         note(words)
     settings = describe_run(request, data, found, sums=sums, targets=targets, command=command)
-    write_together(_writers(targets, files, data, found, settings), force=force)
+    write_together(_writers(targets, files, data, found, settings, safe_ids), force=force)
     print(f"\n{found_text(found)}\n\n{files_text(targets)}")
     if earlier is not None:
         compare(earlier, settings)
@@ -319,6 +311,7 @@ def repeat(
     out: str | Path | None = None,
     report: str | Path | None = None,
     force: bool = False,
+    safe_ids: bool = False,
     command: str = "",
 ) -> Fitted:
     """Repeat the run whose settings are in a .json file beside its labels.
@@ -336,6 +329,7 @@ def repeat(
         out=free_place(path.parent / earlier["labels"], force) if out is None else out,
         report=report,
         force=force,
+        safe_ids=safe_ids,
         command=command,
         earlier=earlier,
     )
@@ -351,17 +345,9 @@ def _read(request: Request) -> tuple["MatchedViews", list[str]]:
     """The views, and the checksums of their files."""
     from polyspan.datasets import load_views
 
-    with progress_bar() as bar:
-        bar.add_task("reading", total=None, words="")
-        data = load_views(
-            request.files,
-            id=request.id,
-            drop=request.drop,
-            missing=request.missing,
-            header=request.header,
-            obsm=request.obsm,
-            layers=request.layers,
-        )
+    choices: dict[str, Any] = {name: getattr(request, name) for name in READING}
+    with showing("reading"):
+        data = load_views(request.files, **choices)
         return data, [sha256(Path(file)) for file in request.files]
 
 
@@ -371,6 +357,7 @@ def _writers(
     data: "MatchedViews",
     found: Found,
     settings: dict[str, Any],
+    safe_ids: bool,
 ) -> dict[Path, Callable[[Path], object]]:
     """By file, what writes it."""
     writers: dict[Path, Callable[[Path], object]] = {}
@@ -390,7 +377,7 @@ def _writers(
             notes=[*data.notes, *found.complaints],
         )
     writers[targets.labels] = partial(
-        write_labels, data=data, labels=found.labels, certainty=found.certainty
+        write_labels, data=data, labels=found.labels, certainty=found.certainty, safe=safe_ids
     )
     if is_annotated(targets.labels):
         source = annotated_source(targets.labels, files)

@@ -3,8 +3,11 @@
 import argparse
 import re
 import shlex
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from polyspan import __version__
@@ -31,13 +34,38 @@ def main(argv: Sequence[str] | None = None) -> int:
         getattr(args, "usage_error", parser.error)(f"unrecognized arguments: {' '.join(rest)}")
     args.command = shlex.join(["polyspan", *(sys.argv[1:] if argv is None else argv)])
     try:
-        return args.run(args)
+        with _terminating():
+            return args.run(args)
     except (ValueError, OSError, ImportError) as error:
         from polyspan.datasets.registry import UnknownDatasetError
 
         return fail(error, 2 if isinstance(error, UnknownDatasetError) else 1)
     except KeyboardInterrupt as error:
-        return fail(error if error.args else "interrupted", 130)
+        told, code = ("interrupted", 130)
+        if isinstance(error, _Terminated) or isinstance(error.__context__, _Terminated):
+            told, code = ("terminated", 143)
+        return fail(error if error.args else told, code)
+
+
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM, which schedulers send when the time is up: work ends as after Ctrl-C."""
+
+
+@contextmanager
+def _terminating() -> Iterator[None]:
+    """Raise SIGTERM as an exception in the block, so that nothing is left half-written."""
+
+    def stop(number: int, frame: object) -> NoReturn:
+        raise _Terminated
+
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may do this
+        return
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 FORMAT = 1  # of the settings file
 ASKED = {"files", "clusters", "method", "set", "seed", "id", "drop", "missing", "header"}
-ASKED_LATER = {"budget", "device", "obsm", "layers"}  # older settings files do not have these
+# Older settings files do not have these.
+ASKED_LATER = {"budget", "device", "samples", "keep", "impute", "max_missing", "obsm", "layers"}
 
 
 def describe_run(
@@ -67,6 +68,10 @@ def _asked(request: Request, folder: Path) -> dict[str, Any]:
         "header": request.header,
         "budget": request.budget,
         "device": request.device,
+        "samples": request.samples,
+        "keep": request.keep,
+        "impute": request.impute,
+        "max_missing": request.max_missing,
         "obsm": request.obsm,
         "layers": request.layers,
     }
@@ -162,6 +167,10 @@ def earlier_request(path: Path, settings: Mapping[str, Any]) -> Request:
         header=asked["header"],
         budget=asked.get("budget"),
         device=asked.get("device"),
+        samples=asked.get("samples"),
+        keep=asked.get("keep", []),
+        impute=asked.get("impute", "none"),
+        max_missing=asked.get("max_missing", 0.2),
         obsm=asked.get("obsm", []),
         layers=asked.get("layers", []),
     )

@@ -37,6 +37,10 @@ class Request:
     drop: Sequence[str] = ()
     missing: str = "fail"
     header: bool | None = None
+    samples: str | None = None
+    keep: Sequence[str] = ()
+    impute: str = "none"
+    max_missing: float = 0.2
     budget: float | None = None
     device: str | None = None
     obsm: Sequence[str] = ()

@@ -1,6 +1,5 @@
 """The work of `polyspan fit`: fit one estimator, which is a method or the consensus of many."""
 
-import sys
 import time
 import warnings
 from functools import partial
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from polyspan.cli.progress import follow
 from polyspan.cli.request import Request
-from polyspan.progress import progress_bar
+from polyspan.progress import progress_bar, showing
 
 if TYPE_CHECKING:
     from polyspan.datasets import MatchedViews
@@ -50,8 +49,8 @@ def cluster(request: Request, data: "MatchedViews", model: Any) -> Found:
 
 def _fit_consensus(model: Any, data: "MatchedViews") -> Any:
     """Fit a consensus, which estimates the number of clusters itself."""
-    model.set_params(verbose=int(sys.stderr.isatty())).fit(data)
-    model.set_params(verbose=0)  # the display is not part of the result
+    with showing(type(model).__name__):
+        model.fit(data)
     return model.evidence_ or None
 
 

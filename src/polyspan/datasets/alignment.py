@@ -83,7 +83,7 @@ def rows_by_id(parts: list[Part], names: list[str], keep: bool) -> tuple[list[st
             for part in {part.file: part for part in parts}.values()
         ]
         columns = set.intersection(*(set(part.columns) for part in parts))
-        turned = "; the tables share column names: if those are the samples, transpose the tables"
+        turned = "; the tables share column names: if those are the samples, use --samples columns"
         what = "the files do not share ids" if keep else "no id is in every file"
         raise ValueError(
             f"{what}: {'; '.join(heads)}: check --id, or --drop the id columns to "
@@ -147,7 +147,8 @@ def _rows_without_values(matrix: Any) -> Any:
 def take_rows(part: Part, rows: Any, samples: list[str]) -> Any:
     """The rows of a view in the order of the samples; NaN where the view lacks the sample."""
     here = rows >= 0
-    matrix = part.matrix[rows[here]]
+    in_order = np.array_equal(rows, np.arange(part.matrix.shape[0]))
+    matrix = part.matrix if in_order else part.matrix[rows[here]]  # a copy only where needed
     values = matrix.data if sparse.issparse(matrix) else matrix
     if not np.isfinite(values).all():
         kept = [samples[i] for i in np.flatnonzero(here)]
@@ -175,10 +176,16 @@ def _not_finite(part: Part, matrix: Any, samples: list[str]) -> str:
 
     places = [f"sample {samples[a]} column {column(b)}" for a, b in zip(i[:3], j[:3], strict=True)]
     rows, columns = len(set(i)), len(set(j))
+    advice = "replace them"
+    if not infinite.any() and bad is None:
+        advice = (
+            "fill them in with --impute median or --impute knn, which leaves out what lacks more "
+            "than --max-missing 0.2 of its values"
+        )
     return (
         f"{where}: {len(i)} value{'s' * (len(i) > 1)} {'are' if len(i) > 1 else 'is'} {what}, in "
         f"{rows} row{'s' * (rows > 1)} and {columns} column{'s' * (columns > 1)} "
-        f"({'; '.join(places)}{'; ...' * (len(i) > 3)}): fill them in, or leave out the rows or "
+        f"({'; '.join(places)}{'; ...' * (len(i) > 3)}): {advice}, or leave out the rows or "
         "the columns (--drop COLUMN)"
     )
 

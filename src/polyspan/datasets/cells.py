@@ -10,7 +10,7 @@ from scipy import sparse
 from polyspan.datasets.dataset import Content
 from polyspan.datasets.readers import read_file
 from polyspan.datasets.rfiles import RTable, read_r
-from polyspan.datasets.tables import read_csv
+from polyspan.datasets.textfiles import read_csv
 
 N_COMPONENTS = 20
 N_GENES = 2_000  # of largest dispersion
@@ -20,7 +20,7 @@ CELL_TOTAL = 10_000  # counts of every cell after normalisation
 def citeseq_pbmc(rna: Path, protein: Path, truth: Path) -> Content:
     """Blood cells of known type by genes and surface proteins (CITE-seq)."""
     genes, proteins = (read_r(path)[path.stem].turned for path in (rna, protein))
-    known = read_csv(truth)
+    known = read_csv(truth, wanted=["Barcode", "trueType"])
     types = dict(zip(known["Barcode"], known["trueType"], strict=True))
     cells = [one for one in genes.rows if types.get(one, "unknown") != "unknown"]
     counts, marks = (_rows(table, cells) for table in (genes, proteins))
@@ -39,7 +39,7 @@ def snare_cortex(genes: Path, regions: Path, cells: Path) -> Content:
         principal_components(log_normalized(expressed)),
         latent_semantic(tf_idf(open_regions)),
     ]
-    known = read_csv(cells)
+    known = read_csv(cells, wanted=["cluster (remapped)"])
     classes = np.array(known["cluster (remapped)"])
     return Content(views, classes, {"id": np.array(known[""]), "type": classes})
 

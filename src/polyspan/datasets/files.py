@@ -1,7 +1,7 @@
-"""Your own files: .mat (all versions), .npz, .npy, .csv, .tsv, .parquet, .mtx, .rds and .rda.
+"""Your own files: matrices (.mat, .npz, .npy, .mtx) and tables (.csv, .xlsx, .parquet, .rda, ...).
 
 A .mat or .npz file holds all views and the labels; any other file is one view with samples in rows,
-a table (.csv, .tsv, .parquet, R's .rds and .rda) or a bare matrix (.npy, MatrixMarket). Published
+a table (.csv, .tsv, .txt, .xlsx, .parquet, .rds, .rda) or a bare matrix (.npy, .mtx). Published
 .mat files follow no common layout: samples in rows or in columns, views in a cell array or as named
 variables, labels under a dozen names. The rules here read them all: the labels are found by their
 name and give the number of samples; each view is transposed if needed so that its rows are the
@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polyspan.datasets.columns import LABEL_NAMES, as_numbers, quoted
+from polyspan.datasets.columns import LABEL_NAMES, Columns, as_numbers, quoted
 from polyspan.datasets.dataset import Dataset, contiguous_labels
 from polyspan.datasets.readers import check_file, read_file
-from polyspan.datasets.tables import TABLES
+from polyspan.datasets.tables import TABLES, read_tables
 
 
 def load_file(
@@ -28,18 +28,20 @@ def load_file(
     views: Sequence[str] | None = None,
     labels: str | None = None,
     header: bool | None = None,
+    samples: str | None = None,
 ) -> Dataset:
     """Load views (and labels) from one file of any supported format.
 
-    These are .mat, .npz, .npy, .mtx, .csv, .tsv, .parquet, .rds and .rda. `load_views` reads
-    several files and matches their samples by an id column.
+    These are .mat, .npz, .npy, .mtx, .csv, .tsv, .txt, .xlsx, .parquet, .rds and .rda. `load_views`
+    reads several files and matches their samples by an id column.
 
     Parameters
     ----------
     path : str or Path
-        The file; its extension gives the format. .csv, .tsv and .mtx may be compressed (.csv.gz).
+        The file; its extension gives the format. Text and .mtx may be compressed (.csv.gz).
         MATLAB files of version 7.3 and .parquet need the extra ``polyspan[files]``, R's files
-        (.rds, .rda; one matrix or data frame) need ``polyspan[r]``.
+        (.rds, .rda; one matrix or data frame) need ``polyspan[r]``, .xlsx (one sheet) needs
+        ``polyspan[excel]``.
     views : sequence of str, optional
         .mat and .npz: the variables that are views, each a matrix or a cell array of matrices.
         By default: the first cell array of matrices, or else every matrix with as many rows or
@@ -50,7 +52,9 @@ def load_file(
         .npz the variable with a usual name (truth, gt, gnd, y, label, ...), if there is one;
         in other files none.
     header : bool, optional
-        .csv and .tsv: whether the first row holds names. By default: see the notes.
+        Text and .xlsx: whether the first row holds names. By default: see the notes.
+    samples : {"rows", "columns"}, optional
+        .mat, .npz, .npy and .mtx: where the samples are. By default: see the notes.
 
     Returns
     -------
@@ -63,7 +67,8 @@ def load_file(
     A square matrix is assumed to have its samples in rows. Without labels, the samples are in rows
     if all views have the same number of rows, otherwise in columns.
 
-    In a .csv file the delimiter is a comma, a semicolon or a tab. The first row is read as names
+    In a text file the delimiter is a comma, a semicolon, a tab or spaces. With semicolons, decimals
+    may have a comma. The first row is read as names
     if it contains anything but numbers, unless its numbers are not in ascending order, as in a
     sample that starts with an id; and if it counts (0, 1, 2, ...) and the next row does not. If it
     could be either, `header` must decide. Missing values (empty, NA, NaN, null, ...) become NaN.
@@ -80,39 +85,49 @@ def load_file(
     """
     path = Path(path)
     ending = check_file(path)
-    contents = read_file(path, header)
     if ending in TABLES:
-        contents.pop("", None)  # row numbers, which pandas writes without a name
-        return _from_table(path, contents, views, labels)
+        columns = _only_table(path, header, labels).without([""])  # row numbers of pandas
+        return _from_table(path, columns, views, labels)
+    contents = read_file(path)
     if ending in (".npy", ".mtx"):
         views = list(contents)  # the matrix is the view, even with a single column
-    return _from_variables(path, contents, views, labels)
+    return _from_variables(path, contents, views, labels, samples)
+
+
+def _only_table(path: Path, header: bool | None, labels: str | None) -> Columns:
+    tables = read_tables(path, header, [labels] if labels else [])
+    table = tables.get("")
+    if not isinstance(table, Columns):
+        what = quoted(tables) if table is None else "a sparse matrix"
+        raise ValueError(
+            f"{path} must hold one table, dense, but it holds {what}: load_views reads several"
+        )
+    return table
 
 
 def _from_table(
-    path: Path,
-    columns: Mapping[str, Sequence[Any]],
-    views: Sequence[str] | None,
-    labels: str | None,
+    path: Path, columns: Columns, views: Sequence[str] | None, labels: str | None
 ) -> Dataset:
     wanted = [views] if isinstance(views, str) else views
     names = list(wanted) if wanted is not None else [name for name in columns if name != labels]
     _check_present(path, columns, [*names, *([labels] if labels else [])], "column")
-    numbers = {name: as_numbers(columns[name]) for name in names}
-    if words := [name for name in names if numbers[name] is None]:
+    if words := [name for name in names if name in columns.words]:
         hint = "" if labels else f"; if one holds the labels, pass labels={words[-1]!r}"
         raise ValueError(f"{path}: not numbers in column {quoted(words)}{hint}")
-    if not names or len(columns[names[0]]) == 0:
+    if not names or len(columns.matrix) == 0:
         raise ValueError(
             f"{path} holds no samples" if names else f"{path} has no columns for a view"
         )
-    view = np.column_stack([column for column in numbers.values() if column is not None])
     classes = _clean_labels(path, columns[labels]) if labels else None
-    return _dataset(path, [view], [path.stem], classes)
+    return _dataset(path, [columns.numbers(names)], [path.stem], classes)
 
 
 def _from_variables(
-    path: Path, variables: Mapping[str, Any], views: Sequence[str] | None, labels: str | None
+    path: Path,
+    variables: Mapping[str, Any],
+    views: Sequence[str] | None,
+    labels: str | None,
+    samples: str | None,
 ) -> Dataset:
     wanted = [views] if isinstance(views, str) else views
     _check_present(path, variables, [*(wanted or []), *([labels] if labels else [])], "variable")
@@ -137,7 +152,8 @@ def _from_variables(
         )
     if bad := [name for name, matrix in named if not _is_matrix(matrix)]:
         raise ValueError(f"{path}: not a matrix of numbers: {quoted(bad)}")
-    oriented = _samples_in_rows(path, named, None if classes is None else len(classes))
+    n = None if classes is None else len(classes)
+    oriented = _samples_in_rows(path, named, n, samples)
     return _dataset(path, oriented, [name for name, _ in named], classes)
 
 
@@ -172,8 +188,10 @@ def _find_views(variables: Mapping[str, Any], n_samples: int | None) -> dict[str
 
 
 def _samples_in_rows(
-    path: Path, named: Sequence[tuple[str, Any]], n_samples: int | None
+    path: Path, named: Sequence[tuple[str, Any]], n_samples: int | None, samples: str | None
 ) -> list[Any]:
+    if samples is not None:
+        return [matrix if samples == "rows" else matrix.T for _, matrix in named]
     shapes = [matrix.shape for _, matrix in named]
     if n_samples is None:
         for axis in (0, 1):

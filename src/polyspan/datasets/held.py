@@ -8,8 +8,9 @@ import narwhals
 import numpy as np
 from scipy import sparse
 
+from polyspan.datasets.columns import check_unique, collect
 from polyspan.datasets.ids import Table
-from polyspan.inputs.containers import Keys, annotated_kind
+from polyspan.inputs.containers import annotated_kind
 from polyspan.inputs.samples import is_frame
 from polyspan.inputs.tables import is_other_table
 
@@ -69,11 +70,13 @@ def _checked(one: Any, path: Path) -> Any:
     return one
 
 
-def check_keys(keys: Keys, files: Sequence[Path], held: Mapping[Path, Any]) -> None:
+def check_keys(
+    obsm: Sequence[str], layers: Sequence[str], files: Sequence[Path], held: Mapping[Path, Any]
+) -> None:
     """Refuse keys of AnnData and MuData where there is neither."""
     there = [path.suffix.lower() in (".h5ad", ".h5mu") for path in files if path not in held]
-    if any(keys) and not any(there) and not any(map(annotated_kind, held.values())):
-        name = "--obsm (obsm)" if keys.obsm else "--layer (layers)"
+    if (obsm or layers) and not any(there) and not any(map(annotated_kind, held.values())):
+        name = "--obsm (obsm)" if obsm else "--layer (layers)"
         raise ValueError(
             f"{name} names matrices of AnnData (.h5ad) or MuData (.h5mu), and none is given: leave "
             "it out"
@@ -81,8 +84,8 @@ def check_keys(keys: Keys, files: Sequence[Path], held: Mapping[Path, Any]) -> N
 
 
 def held_tables(
-    held: Mapping[Path, Any], drop: Sequence[str]
-) -> tuple[dict[Path, Table], dict[Path, str | None]]:
+    held: Mapping[Path, Any], drop: Sequence[str], wanted: Sequence[str] = ()
+) -> tuple[dict[Path, Table], dict[str, str | None]]:
     """The tables among the sources in memory, and the name of the index for those with ids.
 
     Examples
@@ -90,11 +93,11 @@ def held_tables(
     >>> import pandas as pd
     >>> pets = pd.DataFrame({"legs": [2, 4]}, index=["wren", "fox"])
     >>> tables, indexes = held_tables({Path("pets"): pets}, drop=[])
-    >>> list(tables[Path("pets")].columns), list(indexes.values())
-    (['sample', 'legs'], ['sample'])
+    >>> list(tables[Path("pets")].columns), indexes
+    (['sample', 'legs'], {'pets': 'sample'})
     """
     tables: dict[Path, Table] = {}
-    indexes: dict[Path, str | None] = {}
+    indexes: dict[str, str | None] = {}
     for path, one in held.items():
         if not _is_table(one):
             continue
@@ -103,13 +106,11 @@ def held_tables(
             name = _index_name(one.index, columns)
             if name is not None:
                 columns = {name: one.index.tolist(), **columns}
-                if name != "index":
-                    indexes[path] = name
+                if name not in (*drop, "index"):
+                    indexes[str(path)] = name
         dropped = [name for name in drop if name in columns]
-        kept = {name: values for name, values in columns.items() if name not in dropped}
-        if indexes.get(path) in dropped:
-            del indexes[path]
-        tables[path] = Table(kept, dropped, False)
+        found = collect(path, list(columns), list(columns.values()), wanted)
+        tables[path] = Table(found.without(dropped), dropped, False)
     return tables, indexes
 
 
@@ -125,9 +126,7 @@ def _columns(table: Any, path: Path) -> dict[str, Any]:
     """The columns by name, numbers as arrays and anything else as lists."""
     frame = narwhals.from_native(table, eager_only=True) if is_other_table(table) else table
     names = [str(name) for name in frame.columns]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"{path} has several columns {twice!r}: give each its own name")
+    check_unique(path, names)
     columns = [column for _, column in table.items()] if is_frame(table) else frame.iter_columns()
     found: dict[str, Any] = {}
     for name, column in zip(names, columns, strict=True):

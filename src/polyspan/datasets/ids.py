@@ -2,17 +2,23 @@
 
 The id column is the one named by ``id``. By default it is the first column, if its name says so
 (id, sample, patient_id, name, ...) or if it holds words that are all different; or another
-column whose name says so, if its values are all different; or the index written by pandas.
+column whose name says so, if its values are all different; or the first column, if it holds the
+same whole numbers in all tables; or the index written by pandas.
 """
 
 import re
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from polyspan.datasets.columns import as_numbers, is_id_name, quoted
+from polyspan.datasets.columns import (
+    Columns,
+    as_numbers,
+    is_id_name,
+    is_like_id,
+    quoted,
+)
 from polyspan.inputs.ids import as_ids, is_missing
 
 ROW_NUMBERS = re.compile(r"|index|Unnamed: \d+(\.\d+)*")  # columns that may just count the rows
@@ -21,19 +27,19 @@ ROW_NUMBERS = re.compile(r"|index|Unnamed: \d+(\.\d+)*")  # columns that may jus
 class Table(NamedTuple):
     """A table as read from its file, without the columns to drop."""
 
-    columns: dict[str, Sequence[Any]]
+    columns: Columns
     dropped: list[str]
     nameless: bool  # whether the file has no column names
 
 
-def id_columns(tables: dict[Path, Table], wanted: list[str]) -> dict[Path, str | None]:
+def id_columns(tables: Mapping[str, Table], wanted: list[str]) -> dict[str, str | None]:
     """The id column of every table, None if it has none; see the notes of `load_views`.
 
     Examples
     --------
     >>> table = Table({"legs": [4, 2], "pet_id": ["fox", "wren"]}, [], False)
-    >>> id_columns({Path("look.csv"): table, Path("sound.csv"): table}, [])
-    {...Path('look.csv'): 'pet_id', ...Path('sound.csv'): 'pet_id'}
+    >>> id_columns({"look.csv": table, "sound.csv": table}, [])
+    {'look.csv': 'pet_id', 'sound.csv': 'pet_id'}
     """
     if wanted:
         return {path: _wanted_column(path, table, wanted) for path, table in tables.items()}
@@ -42,6 +48,8 @@ def id_columns(tables: dict[Path, Table], wanted: list[str]) -> dict[Path, str |
         return first
     if (shared := _shared_column(list(tables.values()))) is not None:
         return dict.fromkeys(tables, shared)
+    if same := _same_numbers(tables):
+        return dict(same)
     named = {
         path: _named_column(table) if first[path] is None else first[path]
         for path, table in tables.items()
@@ -55,7 +63,7 @@ def id_columns(tables: dict[Path, Table], wanted: list[str]) -> dict[Path, str |
     return {path: rows[path] if named[path] is None else named[path] for path in tables}
 
 
-def _wanted_column(path: Path, table: Table, wanted: list[str]) -> str:
+def _wanted_column(path: str, table: Table, wanted: list[str]) -> str:
     for name in wanted:
         if name in table.columns:
             return name
@@ -91,6 +99,19 @@ def _shared_column(tables: list[Table]) -> str | None:
     return None
 
 
+def _same_numbers(tables: Mapping[str, Table]) -> dict[str, str]:
+    """The first columns, if all have the same whole numbers, all different, whatever their names.
+
+    Nothing if all are called like row numbers, or if there is only one table.
+    """
+    first = {path: next(iter(table.columns)) for path, table in tables.items() if table.columns}
+    if len(first) < max(2, len(tables)) or all(map(may_number_rows, first.values())):
+        return {}
+    found = [tables[path].columns[name] for path, name in first.items()]
+    same = len({frozenset(as_ids(column)) for column in found}) == 1
+    return first if same and all(map(may_be_ids, found)) else {}
+
+
 def _named_column(table: Table) -> str | None:
     """A column of this one table whose name says that it holds ids and whose values can be ids."""
     for name, column in table.columns.items():
@@ -103,11 +124,6 @@ def _row_numbers(table: Table) -> str | None:
     """The first column, if its name is that of an index written by pandas."""
     first = next(iter(table.columns), None)
     return first if first is not None and ROW_NUMBERS.fullmatch(first) else None
-
-
-def is_like_id(name: str) -> bool:
-    """Whether a column with this name may hold ids, if its values allow it."""
-    return is_id_name(name) or name.lower().endswith("_id")
 
 
 def _all_different(column: Sequence[Any]) -> bool:
@@ -132,6 +148,17 @@ def may_be_ids(column: Sequence[Any]) -> bool:
 def all_whole(numbers: Any) -> bool:
     """Whether all numbers are finite and whole."""
     return bool(np.all(np.isfinite(numbers)) and np.all(numbers == np.floor(numbers)))
+
+
+def may_number_rows(name: str) -> bool:
+    """Whether a column with this name may just count the rows.
+
+    Examples
+    --------
+    >>> may_number_rows(""), may_number_rows("Unnamed: 0"), may_number_rows("legs")
+    (True, True, False)
+    """
+    return bool(ROW_NUMBERS.fullmatch(name))
 
 
 def numbers_rows(name: str, column: Sequence[Any]) -> bool:

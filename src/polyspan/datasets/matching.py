@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from polyspan.datasets.alignment import (
     rows_by_id,
@@ -20,9 +21,9 @@ from polyspan.datasets.alignment import (
     without_row_numbers,
 )
 from polyspan.datasets.held import check_keys, name_sources
-from polyspan.datasets.parts import BIO, read_parts, view_names
+from polyspan.datasets.parts import BIO, Part, Reading, read_parts, view_names
 from polyspan.datasets.readers import check_file
-from polyspan.inputs.containers import Keys
+from polyspan.inputs.filling import check_imputing, describe, fill
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -77,8 +78,12 @@ def load_views(
     *,
     id: str | Sequence[str] = (),
     drop: Sequence[str] = (),
+    keep: Sequence[str] = (),
     missing: str = "fail",
     header: bool | None = None,
+    samples: str | None = None,
+    impute: str = "none",
+    max_missing: float = 0.2,
     obsm: Sequence[str] = (),
     layers: Sequence[str] = (),
 ) -> MatchedViews:
@@ -92,8 +97,8 @@ def load_views(
     paths : list of str or Path, or of tables, AnnData or MuData; or a dict of tables
         The sources of the views; one alone need not be in a list. Tables in memory are those of
         pandas, whose index holds the ids unless it is 0, 1, ..., n - 1, polars and pyarrow.
-        Of files, tables (.csv, .tsv, .parquet, R's .rds and .rda) and matrices (.npy, .mtx) are
-        one view each, samples in rows.
+        Of files, tables (.csv, .tsv, .txt, .parquet) and matrices (.npy, .mtx) are one view each.
+        Every sheet of .xlsx is a view, and every matrix or data frame in R's .rds and .rda.
         .npz and .mat may hold several, see `load_file`; labels in them are not used. AnnData
         (.h5ad) is one view, its X; MuData (.h5mu) is one view per modality; both need the extra
         ``polyspan[bio]``, and ``obsm`` and ``layers`` choose other matrices of theirs.
@@ -101,11 +106,23 @@ def load_views(
         Name of the id column, or several names if the files differ. By default, see the notes.
     drop : sequence of str, optional
         Columns to leave out of every table that has them.
+    keep : sequence of str, optional
+        Columns to use although their names say that they hold known classes (label, subtype,
+        diagnosis, ...); without this or ``drop`` they are refused.
     missing : {"fail", "drop", "keep"}, default="fail"
         When samples lack a view: raise an error that says which, leave them out, or keep them with
         rows of NaN. A row without any value counts as missing.
     header : bool, optional
-        .csv and .tsv: whether the first row holds names; see `load_file`.
+        Text and .xlsx: whether the first row holds names; see `load_file`.
+    samples : {"rows", "columns"}, optional
+        Where the samples are. With ``"columns"`` the first column of a table names the features,
+        unless ``id`` does, and the names of the other columns are the ids. By default they are in
+        rows, and tables that seem to have them in columns are refused.
+    impute : {"none", "median", "knn"}, default="none"
+        Fill in scattered missing values of every file; see `polyspan.inputs.impute`.
+    max_missing : float, default=0.2
+        With ``impute``: features that lack more than this share of their values are left out;
+        samples that then lack more than this share count as lacking the view, see ``missing``.
     obsm, layers : sequence of str, optional
         Keys of AnnData and MuData: if any are named, these matrices are the views, and X is not,
         unless it is named as the layer ``"X"``. In a MuData, ``"rna:counts"`` is a key of one
@@ -149,48 +166,73 @@ def load_views(
     """
     if missing not in ("fail", "drop", "keep"):
         raise ValueError(f"missing must be 'fail', 'drop' or 'keep'; got {missing!r}")
+    if samples not in (None, "rows", "columns"):
+        raise ValueError(f"samples must be 'rows', 'columns' or None; got {samples!r}")
+    check_imputing(impute, max_missing)
     wanted = [id] if isinstance(id, str) else list(id)
     notes: list[str] = []
     files, held = name_sources(paths)
     if len(held) < len(files) or not files:
         check_paths([path for path in files if path not in held])
-    keys = Keys(obsm, layers)
-    check_keys(keys, files, held)
-    parts = read_parts(files, wanted, drop, header, notes, held, keys)
+    how = Reading(wanted, drop, keep, header, samples, obsm, layers)
+    check_keys(obsm, layers, files, held)
+    parts = read_parts(files, how, notes, held)
     names = view_names(parts, held)
-    parts = parts if wanted else without_row_numbers(parts)
+    parts = parts if wanted or samples == "columns" else without_row_numbers(parts)
+    if impute != "none":
+        parts = [
+            _filled(*one, impute, max_missing, notes) for one in zip(parts, names, strict=True)
+        ]
     if all(part.ids is not None for part in parts):
-        samples, places, matched_by = *rows_by_id(parts, names, missing == "keep"), "id"
+        every, places, matched_by = *rows_by_id(parts, names, missing == "keep"), "id"
     else:
-        samples, places, matched_by = *rows_by_order(parts, names, notes), "order"
+        every, places, matched_by = *rows_by_order(parts, names, notes), "order"
     lacking = {
-        name: [samples[i] for i in np.flatnonzero(rows < 0)]
+        name: [every[i] for i in np.flatnonzero(rows < 0)]
         for name, rows in zip(names, places, strict=True)
         if np.any(rows < 0)
     }
-    kept = _kept(samples, places, lacking, missing)
-    dropped = [samples[i] for i in np.flatnonzero(~kept)]
-    samples = [samples[i] for i in np.flatnonzero(kept)]
+    kept = _kept(every, places, lacking, missing)
+    dropped = [every[i] for i in np.flatnonzero(~kept)]
+    every = [every[i] for i in np.flatnonzero(kept)]
     places = [rows[kept] for rows in places]
     nowhere = np.logical_and.reduce([rows < 0 for rows in places])
     if nowhere.any():
-        first = samples[int(np.flatnonzero(nowhere)[0])]
+        first = every[int(np.flatnonzero(nowhere)[0])]
         raise ValueError(f"{nowhere.sum()} samples have no value in any view ({first}): drop them")
     named = matched_by == "id" or any(part.ids is not None for part in parts)
-    views = [take_rows(part, rows, samples) for part, rows in zip(parts, places, strict=True)]
+    views = [take_rows(part, rows, every) for part, rows in zip(parts, places, strict=True)]
     id_name = next((part.id_name for part in parts if part.ids is not None), "")
     return MatchedViews(
         views,
         names,
         [part.file for part in parts],
         [part.matrix.shape[0] for part in parts],
-        samples if named else None,
+        every if named else None,
         id_name,
         matched_by,
         lacking,
         dropped,
         notes,
     )
+
+
+def _filled(part: Part, name: str, how: str, max_missing: float, notes: list[str]) -> Part:
+    """A view with its scattered missing values filled in; sparse ones have none to fill in."""
+    if sparse.issparse(part.matrix):
+        return part
+    found = fill(part.matrix, how, max_missing)
+    if not found.kept.any():
+        raise ValueError(
+            f"{part.file}: every column lacks more than {max_missing:.0%} of its values: raise "
+            "--max-missing, or leave the file out"
+        )
+    samples = part.ids or [str(i) for i in range(1, part.matrix.shape[0] + 1)]
+    columns = list(part.columns) or [str(j) for j in range(1, part.matrix.shape[1] + 1)]
+    told = describe(found, f"view {name}", how, max_missing, columns, samples)
+    notes += [told] * bool(told)
+    left = [columns[j] for j in np.flatnonzero(found.kept)] if part.columns else ()
+    return part._replace(matrix=found.matrix, columns=left)
 
 
 def _kept(
@@ -213,8 +255,6 @@ def check_paths(paths: list[Path]) -> list[Path]:
     if not paths:
         raise ValueError("name at least one file")
     for path in paths:
-        if path.suffix.lower() in (".xlsx", ".xls", ".ods"):
-            raise ValueError(f"{path} is a spreadsheet: save its sheet as CSV first")
         if "=" in path.name and not path.exists():
             raise FileNotFoundError(
                 f"there is no file {path}: if it is a parameter, use --set {path}"

@@ -8,7 +8,7 @@ import numpy as np
 
 from polyspan.datasets.dataset import Content
 from polyspan.datasets.rfiles import RTable, read_r
-from polyspan.datasets.tables import read_csv
+from polyspan.datasets.textfiles import read_csv
 
 
 def breast_tcga(path: Path) -> Content:
@@ -64,8 +64,8 @@ def gbm(genes: Path, mirna: Path, time: Path, status: Path) -> Content:
 def _read_turned(path: Path) -> RTable:
     """A text table with features in rows, as samples in rows."""
     columns = read_csv(path)
-    features = [str(name) for name in columns.pop("")]
-    return RTable(np.array(list(columns.values()), dtype=float), list(columns), features)
+    samples = [name for name in columns if name]
+    return RTable(columns.numbers(samples).T, samples, list(columns[""]))
 
 
 def _by_row(table: RTable, values: Iterable[Any]) -> dict[str, Any]:

@@ -1,8 +1,10 @@
 """Read views and their ids from files: tables, matrices, AnnData and MuData."""
 
+import re
 import shlex
 import warnings
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -10,26 +12,28 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from polyspan.datasets.columns import LABEL_NAMES, as_numbers, is_id_name, quoted
+from polyspan.datasets.columns import Columns, as_numbers, is_id_name, is_like_id, quoted
 from polyspan.datasets.files import load_file
 from polyspan.datasets.held import held_tables
 from polyspan.datasets.ids import (
     Table,
     all_whole,
     id_columns,
-    is_like_id,
     may_be_ids,
+    may_number_rows,
     numbers_rows,
 )
+from polyspan.datasets.orientation import check_labels, check_rows, is_feature_name
 from polyspan.datasets.readers import check_file, read_file
-from polyspan.datasets.tables import TABLES
-from polyspan.inputs.containers import Keys, annotated_kind, blocks
+from polyspan.datasets.rfiles import RTable
+from polyspan.datasets.safety import check_links
+from polyspan.datasets.tables import R_FILES, TABLES, place, read_tables
+from polyspan.inputs.containers import annotated_kind, blocks
 from polyspan.inputs.ids import as_ids, first_repeated
 from polyspan.inputs.optional import require
 
 BIO = (".h5ad", ".h5mu")
 NONE_HELD: Mapping[Path, Any] = MappingProxyType({})
-ALL_X = Keys()
 
 
 class Part(NamedTuple):
@@ -44,38 +48,77 @@ class Part(NamedTuple):
     dropped: Sequence[str] = ()
 
 
+class Reading(NamedTuple):
+    """How to read tables; see `load_views`."""
+
+    id: Sequence[str] = ()
+    drop: Sequence[str] = ()
+    keep: Sequence[str] = ()
+    header: bool | None = None
+    samples: str | None = None
+    obsm: Sequence[str] = ()
+    layers: Sequence[str] = ()
+
+
 def read_parts(
-    files: Sequence[Path],
-    wanted: list[str],
-    drop: Sequence[str],
-    header: bool | None,
-    notes: list[str],
-    held: Mapping[Path, Any] = NONE_HELD,
-    keys: Keys = ALL_X,
+    files: Sequence[Path], how: Reading, notes: list[str], held: Mapping[Path, Any] = NONE_HELD
 ) -> list[Part]:
     """All views of all files, in order; messages for the user are added to the notes.
 
-    ``held`` are sources in memory, under the names they have among the files, and ``keys`` those of
-    the matrices of AnnData and MuData that are views.
+    ``held`` are sources in memory, under the names they have among the files.
     """
-    tables, indexes = held_tables(held, drop)
-    tables |= {
-        path: _read_table(path, drop, header, notes)
-        for path in files
-        if path not in held and check_file(path, BIO) in TABLES
-    }
-    chosen = id_columns(tables, wanted) | (indexes if not wanted else {})
-    parts: list[Part] = []
+    in_memory, indexes = held_tables(held, how.drop, how.id)
+    found: dict[str, tuple[Path, str, Table | RTable]] = {}
     for path in files:
-        if path in tables:
-            parts.append(_from_table(path, tables[path], chosen[path], bool(wanted), notes))
-        elif path in held:
-            parts += _from_memory(path, held[path], wanted, keys)
+        if path in in_memory:
+            found[str(path)] = path, "", in_memory[path]
+        elif path not in held and check_file(path, BIO) in TABLES:
+            for name, table in _read_tables(path, how, notes).items():
+                found[place(path, name)] = path, name, table
+    tables = {where: one for where, (_, _, one) in found.items() if isinstance(one, Table)}
+    across = how.samples == "columns"
+    chosen = {} if across else id_columns(tables, list(how.id)) | ({} if how.id else indexes)
+    by_file: dict[Path, list[Part]] = {path: [] for path in files}
+    for where, (path, name, table) in found.items():
+        if not isinstance(table, Table):
+            part = _from_sparse(path, table)
+        elif across:
+            part = _turned(where, table, how, notes)
         else:
-            parts += _read(path, wanted, notes, keys)
-    if absent := [name for name in drop if not any(name in part.dropped for part in parts)]:
-        raise ValueError(f"no table has a column {quoted(absent)} to drop")
+            part = _from_table(where, table, chosen[where], how, notes)
+        check_labels(where, part.columns, how.keep, notes)
+        by_file[path].append(part._replace(file=str(path), name=name))
+    if how.samples is None:
+        _check_rows(found, chosen, by_file, notes)
+    for path in files:
+        if path in held and not by_file[path]:
+            by_file[path] = _from_memory(path, held[path], how)
+        elif not by_file[path]:
+            by_file[path] = _read(path, how, notes)
+    parts = [part for path in files for part in by_file[path]]
+    _check_named(parts, how)
     return parts
+
+
+def _check_rows(
+    found: Mapping[str, Any],
+    chosen: Mapping[str, str | None],
+    by_file: Mapping[Path, list[Part]],
+    notes: list[str],
+) -> None:
+    parts = dict(zip(found, (part for part in chain(*by_file.values())), strict=True))
+    named = {where: part.columns for where, part in parts.items() if part.columns}
+    check_rows(named, chosen, {where: part.matrix.shape for where, part in parts.items()}, notes)
+
+
+def _check_named(parts: list[Part], how: Reading) -> None:
+    """Refuse columns to drop or to keep that no table has."""
+    dropped = {name for part in parts for name in part.dropped}
+    if absent := [name for name in how.drop if name not in dropped]:
+        raise ValueError(f"no table has a column {quoted(absent)} to drop")
+    features = {name for part in parts for name in part.columns} if how.keep else set()
+    if absent := [name for name in how.keep if name not in features]:
+        raise ValueError(f"no table has a column {quoted(absent)} to keep")
 
 
 def view_names(parts: list[Part], held: Mapping[Path, Any] = NONE_HELD) -> list[str]:
@@ -85,31 +128,31 @@ def view_names(parts: list[Part], held: Mapping[Path, Any] = NONE_HELD) -> list[
     """
     if len({part.file for part in parts}) == 1 and any(map(annotated_kind, held.values())):
         return [part.name or "X" for part in parts]
-    stems = {part.file: Path(Path(part.file).name.removesuffix(".gz")).stem for part in parts}
+    stems = {part.file: Path(re.sub(r"(?i)\.gz$", "", Path(part.file).name)).stem for part in parts}
     stems |= {str(path): str(path) for path in held}
     if len(set(stems.values())) < len(stems):
         stems = {file: file for file in stems}
     return [stems[part.file] + (f":{part.name}" if part.name else "") for part in parts]
 
 
-def _from_memory(path: Path, data: Any, wanted: list[str], keys: Keys) -> list[Part]:
+def _from_memory(path: Path, data: Any, how: Reading) -> list[Part]:
     if annotated_kind(data):
-        return _annotated(path, data, wanted, keys)
-    return [Part(str(path), "", _floats(data))]
+        return _annotated(path, data, how)
+    return [Part(str(path), "", _floats(data.T if how.samples == "columns" else data))]
 
 
-def _read(path: Path, wanted: list[str], notes: list[str], keys: Keys) -> list[Part]:
+def _read(path: Path, how: Reading, notes: list[str]) -> list[Part]:
     ending = check_file(path, BIO)
     if ending in BIO:
-        return _annotated(path, read_annotated(path), wanted, keys)
-    data = load_file(path)
+        return _annotated(path, read_annotated(path), how)
+    data = load_file(path, samples=how.samples)
     for name, view in zip(data.view_names, data.views, strict=True):
         if 0 in view.shape:
             raise ValueError(f"{path}: {name} is empty, its shape is {view.shape}")
     ids, id_name = None, ""
     if ending == ".npz":
-        ids, id_name = _ids_of_npz(path, wanted, data.views[0].shape[0])
-    if wanted and ids is None:
+        ids, id_name = _ids_of_npz(path, list(how.id), data.views[0].shape[0])
+    if how.id and ids is None:
         raise ValueError(
             f"{path} has no ids, so --id cannot match it: leave --id out to match by order, or "
             "save it as a table"
@@ -138,6 +181,7 @@ def read_annotated(path: Path) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # both warn of future changes that do not concern the user
         module = require(package, "bio", path.name)
+    check_links(path, require("h5py", "bio", path.name))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -147,20 +191,21 @@ def read_annotated(path: Path) -> Any:
         raise ValueError(f"{path} cannot be read by {package}: {first}") from error
 
 
-def _annotated(path: Path, data: Any, wanted: list[str], keys: Keys) -> list[Part]:
+def _annotated(path: Path, data: Any, how: Reading) -> list[Part]:
     """The views of an AnnData or MuData."""
     parts = []
-    for one in blocks(data, keys.obsm, keys.layers, str(path)):
-        if one.matrix.dtype.kind not in "biuf":
+    for one in blocks(data, how.obsm, how.layers, str(path)):
+        table, matrix = one.table, one.matrix
+        if matrix.dtype.kind not in "biuf":
             here = f"{path}:{one.name}" if one.name else str(path)
-            what = f"{one.matrix.dtype} values"
-            raise ValueError(f"{here}: X holds {what}: convert them to numbers")
-        column = next((name for name in wanted if name in one.table.obs), None)
-        values = one.table.obs_names if column is None else one.table.obs[column]
+            raise ValueError(f"{here}: X holds {matrix.dtype} values: convert them to numbers")
+        columns = one.columns
+        if how.samples == "columns" and columns is not None:
+            table, matrix, columns = table.T, matrix.T, list(table.obs_names)
+        column = next((name for name in how.id if name in table.obs), None)
+        values = table.obs_names if column is None else table.obs[column]
         ids, id_name = as_ids(list(values)), column or "obs_names"
-        parts.append(
-            Part(str(path), one.name, _floats(one.matrix), ids, id_name, one.columns or ())
-        )
+        parts.append(Part(str(path), one.name, _floats(matrix), ids, id_name, columns or ()))
     return parts
 
 
@@ -170,42 +215,81 @@ def _floats(matrix: Any) -> Any:
     return np.ascontiguousarray(matrix, dtype=float)
 
 
-def _read_table(path: Path, drop: Sequence[str], header: bool | None, notes: list[str]) -> Table:
-    columns = read_file(path, header)
-    nameless = list(columns) == [f"column{j}" for j in range(1, len(columns) + 1)]
-    if header is None:
-        _note_first_row(path, list(columns), nameless, notes)
-    dropped = [name for name in drop if name in columns]
-    columns = {name: column for name, column in columns.items() if name not in dropped}
-    return Table(columns, dropped, nameless)
+def _read_tables(path: Path, how: Reading, notes: list[str]) -> dict[str, Table | RTable]:
+    found: dict[str, Table | RTable] = {}
+    for name, columns in read_tables(path, how.header, how.id, notes).items():
+        if isinstance(columns, RTable):
+            found[name] = columns.turned if how.samples == "columns" else columns
+            continue
+        nameless = list(columns) == [f"column{j}" for j in range(1, len(columns) + 1)]
+        if how.header is None and path.suffix.lower() not in R_FILES:
+            _note_first_row(path, list(columns), nameless, notes)
+        dropped = [one for one in how.drop if one in columns]
+        found[name] = Table(columns.without(dropped), dropped, nameless)
+    return found
+
+
+def _from_sparse(path: Path, table: RTable) -> Part:
+    return Part(str(path), "", table.values, table.rows, "", table.columns or ())
 
 
 def _from_table(
-    path: Path, table: Table, id_name: str | None, asked: bool, notes: list[str]
+    where: str, table: Table, id_name: str | None, how: Reading, notes: list[str]
 ) -> Part:
     columns = table.columns
     ids = None if id_name is None else as_ids(columns[id_name])
-    features = {
-        name: column
-        for name, column in columns.items()
-        if name != id_name and not numbers_rows(name, column)
-    }
-    if ids == [] or (features and len(next(iter(features.values()))) == 0):
-        raise ValueError(f"{path} holds no samples")
+    features = [
+        name
+        for name in columns
+        if name != id_name and not (may_number_rows(name) and numbers_rows(name, columns[name]))
+    ]
+    if ids == [] or (features and len(columns.matrix) == 0):
+        raise ValueError(f"{where} holds no samples")
     if not features:
-        raise ValueError(f"{path} has no columns besides {quoted(columns)}: it holds no features")
-    numbers = {name: as_numbers(column) for name, column in features.items()}
-    if words := [name for name, column in numbers.items() if column is None]:
-        raise ValueError(_text_error(path, features, words, next(iter(columns)), asked))
-    matrix = np.column_stack([column for column in numbers.values() if column is not None])
-    _note_columns(path, matrix, list(features), ids, notes)
+        raise ValueError(f"{where} has no columns besides {quoted(columns)}: it holds no features")
+    if words := [name for name in features if name in columns.words]:
+        raise ValueError(_text_error(where, columns, words, next(iter(columns)), bool(how.id)))
+    matrix = columns.numbers(features)
+    _note_columns(where, matrix, features, ids, notes)
     id_name = "id" if table.nameless else id_name or ""
-    return Part(str(path), "", matrix, ids, id_name, list(features), table.dropped)
+    return Part(where, "", matrix, ids, id_name, features, table.dropped)
 
 
-def _text_error(
-    path: Path, features: dict[str, Sequence[Any]], words: list[str], first: str, asked: bool
-) -> str:
+def _turned(where: str, table: Table, how: Reading, notes: list[str]) -> Part:
+    """A table with samples in columns: the first column names the features, the others are ids."""
+    columns = table.columns
+    first = next(iter(columns), "")
+    known = first in columns.words or is_id_name(first) or is_feature_name(first)
+    naming = next((name for name in how.id if name in columns), None)
+    if naming is None and first in columns and (known or may_number_rows(first)):
+        naming = first
+    samples = [name for name in columns if name != naming]
+    if not samples or len(columns.matrix) == 0:
+        raise ValueError(
+            f"{where} has no samples in its columns: {quoted(columns) or 'it is empty'}"
+        )
+    if words := [name for name in samples if name in columns.words]:
+        told = f"column {words[0]!r}" if len(words) == 1 else f"columns {quoted(words)}"
+        flags = " ".join(f"--drop {shlex.quote(word)}" for word in words[:5])
+        raise ValueError(
+            f"{where}: with --samples columns every column but {naming!r} is a sample, but "
+            f"{told} hold{'s' * (len(words) == 1)} text: leave it out with {flags}"
+        )
+    if naming is None and len(columns.matrix) > 2 and may_be_ids(columns[first]):
+        notes.append(
+            f"{where}: the first column, {first!r}, is used as a sample; if it names the features, "
+            f"use --id {shlex.quote(first)}"
+        )
+    n = len(columns.matrix)
+    features = as_ids(columns[naming]) if naming is not None else [str(i + 1) for i in range(n)]
+    left = [i for i, name in enumerate(features) if name not in how.drop]
+    dropped = [*table.dropped, *(name for name in how.drop if name in features)]
+    matrix = np.ascontiguousarray(columns.numbers(samples)[left].T)
+    ids = None if table.nameless else samples
+    return Part(where, "", matrix, ids, "sample", [features[i] for i in left], dropped)
+
+
+def _text_error(path: str, features: Columns, words: list[str], first: str, asked: bool) -> str:
     name = words[0]
     found = list(dict.fromkeys(str(v) for v in features[name] if as_numbers([v]) is None))
     shown = ", ".join(repr(value) for value in found[:3]) + ", ..." * (len(found) > 3)
@@ -226,7 +310,8 @@ def _text_error(
     ids = as_ids(features[name])
     if name == first and len(ids) > len(set(ids)) > len(ids) / 2:
         advice += f"; ids would all have to be different, but {first_repeated(ids)}"
-    different = [word for word in words if not asked and may_be_ids(features[word])]
+    kept = [word for word in words if word in features.text]
+    different = [word for word in kept if not asked and may_be_ids(features[word])]
     if different:
         advice += f"; if {different[0]!r} is the id, use --id {shlex.quote(different[0])}"
     return advice
@@ -244,14 +329,8 @@ def _note_first_row(path: Path, names: list[str], nameless: bool, notes: list[st
 
 
 def _note_columns(
-    path: Path, matrix: Any, names: list[str], ids: list[str] | None, notes: list[str]
+    path: str, matrix: Any, names: list[str], ids: list[str] | None, notes: list[str]
 ) -> None:
-    for name in names:
-        if name.lower() in LABEL_NAMES and name.lower() != "y":
-            notes.append(
-                f"{path}: column {name!r} is used like any other; if it holds known classes, leave "
-                f"it out: --drop {shlex.quote(name)}"
-            )
     told = [j for j, name in enumerate(names) if is_like_id(name) and all_whole(matrix[:, j])]
     for name in (names[j] for j in told):
         notes.append(

@@ -1,8 +1,11 @@
-"""One reader per format; each returns a file's contents by name: table columns or variables.
+"""One reader per format of matrices; each returns a file's variables by name.
 
-The file extension gives the format: .mat (all versions), .npz, .npy, .mtx, or a table.
+The file extension gives the format: .mat (all versions), .npz, .npy, .mtx; `tables` reads tables.
 """
 
+import gzip
+import os
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +13,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from polyspan.datasets.tables import read_csv, read_parquet, read_r_table
+from polyspan.datasets.safety import check_links
+from polyspan.datasets.tables import TABLES, TEXT
 from polyspan.inputs.optional import require
 
 
@@ -19,27 +23,30 @@ def check_file(path: Path, others: Sequence[str] = ()) -> str:
 
     Examples
     --------
-    >>> check_file(Path("pets.xlsx"))
+    >>> check_file(Path("pets.docx"))
     Traceback (most recent call last):
         ...
-    ValueError: pets.xlsx is not a supported file: its name must end in one of .mat, .npz, ...
+    ValueError: pets.docx is not a supported file: its name must end in one of .mat, .npz, ...
     """
     packed = path.suffix.lower() == ".gz"
     ending = Path(path.stem).suffix.lower() if packed else path.suffix.lower()
-    known = [*_READERS, *others]
-    if ending not in ((".csv", ".tsv", ".mtx") if packed else known):
+    known = [*_READERS, *TABLES, *others]
+    if ending in (".xls", ".ods"):
+        raise ValueError(f"{path} is an old or open spreadsheet: save it as .xlsx or as CSV first")
+    if ending not in ((*TEXT, ".mtx") if packed else known):
         raise ValueError(
             f"{path} is not a supported file: its name must end in one of {', '.join(known)}"
         )
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
+    if not os.access(path, os.R_OK):
+        raise PermissionError(f"{path} cannot be read: you have no permission to read it")
     return ending
 
 
-def read_file(path: Path, header: bool | None = None) -> dict[str, Any]:
-    """The contents of a file by name: table columns or variables."""
-    ending = check_file(path)
-    return read_csv(path, header) if ending in (".csv", ".tsv") else _READERS[ending](path)
+def read_file(path: Path) -> dict[str, Any]:
+    """The variables of a file of matrices by name."""
+    return _READERS[check_file(path)](path)
 
 
 def _read_mat(path: Path) -> dict[str, Any]:
@@ -66,6 +73,7 @@ def _is_cell(value: Any) -> bool:
 
 def _read_mat_hdf5(path: Path) -> dict[str, Any]:
     h5py = require("h5py", "files", f"{path.name} (MATLAB 7.3)")
+    check_links(path, h5py)
 
     def value(item: Any) -> Any:
         attributes = item.attrs
@@ -113,23 +121,20 @@ def _read_mtx(path: Path) -> dict[str, Any]:
     from scipy.io import mmread
 
     try:
-        matrix = mmread(path)  # reads .gz directly
+        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as stream:
+            matrix = mmread(stream)
     except Exception as error:  # a damaged file may raise any exception
         raise ValueError(f"{path} cannot be read as MatrixMarket: {error}") from error
     return {
-        path.name.split(".mtx")[0]: sparse.csr_array(matrix) if sparse.issparse(matrix) else matrix
+        re.split(r"(?i)\.mtx", path.name)[0]: sparse.csr_array(matrix)
+        if sparse.issparse(matrix)
+        else matrix
     }
 
 
 _READERS: dict[str, Callable[[Path], dict[str, Any]]] = {
     ".mat": _read_mat,
     ".npz": _read_npz,
-    ".csv": read_csv,
-    ".parquet": read_parquet,
-    ".tsv": read_csv,
     ".npy": _read_npy,
     ".mtx": _read_mtx,
-    ".rds": read_r_table,
-    ".rda": read_r_table,
-    ".rdata": read_r_table,
 }

@@ -1,94 +1,68 @@
-"""Readers of tables (.csv, .tsv, .parquet, .rds, .rda): columns by name, in the file's order."""
+"""Readers of tables: columns by name, in the file's order. Excel and R files may hold several."""
 
-import csv
-import gzip
-import io
-import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from scipy import sparse
 
-from polyspan.datasets.columns import as_numbers, is_id_name, quoted
+from polyspan.datasets.columns import Columns, check_unique, collect
 from polyspan.datasets.rfiles import RTable, read_r
-from polyspan.inputs.ids import is_missing
+from polyspan.datasets.safety import check_workbook
+from polyspan.datasets.textfiles import has_names, read_csv
 from polyspan.inputs.optional import require
 
-TABLES = (".csv", ".tsv", ".parquet", ".rds", ".rda", ".rdata")
+TEXT = (".csv", ".tsv", ".txt")
+R_FILES = (".rds", ".rda", ".rdata")
+TABLES = (*TEXT, ".parquet", ".xlsx", *R_FILES)
 
 
-def read_csv(path: Path, header: bool | None = None) -> dict[str, Sequence[Any]]:
-    r"""Columns of a .csv or .tsv file, possibly compressed, as strings; see `load_file`.
+def read_tables(
+    path: Path,
+    header: bool | None = None,
+    wanted: Collection[str] = (),
+    notes: list[str] | None = None,
+) -> dict[str, Columns | RTable]:
+    """The tables of a file by name, "" if there is only one; `RTable` if it is sparse.
+
+    What is in an R file besides matrices and data frames is named in the notes.
+    """
+    ending = Path(path.name.lower().removesuffix(".gz")).suffix
+    if ending in TEXT:
+        return {"": read_csv(path, header, wanted)}
+    if ending == ".parquet":
+        return {"": read_parquet(path, wanted)}
+    if ending == ".xlsx":
+        return read_excel(path, header, wanted)
+    found, others = _r_tables(read_r(path))
+    if not found:
+        raise ValueError(
+            f"{path} holds no matrix and no data frame, but {', '.join(others) or 'nothing'}: save "
+            "the views as matrices or data frames"
+        )
+    if others and notes is not None:
+        verb = "are" if len(others) > 1 else "is"
+        notes.append(f"{path} also holds {', '.join(others)}, which {verb} not used")
+    if len(found) == 1:
+        found = {"": next(iter(found.values()))}
+    return {
+        name: table if sparse.issparse(table.values) else _from_r(place(path, name), table, wanted)
+        for name, table in found.items()
+    }
+
+
+def place(path: Path, name: str) -> str:
+    """Where a table is, for messages: its file, and its name there if it has one.
 
     Examples
     --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "pets.csv")
-    ...     _ = path.write_text("name;legs\nfox;4\nwren;2\n")
-    ...     read_csv(path)
-    {'name': ('fox', 'wren'), 'legs': ('4', '2')}
+    >>> place(Path("pets.xlsx"), "look"), place(Path("pets.csv"), "")
+    ('pets.xlsx:look', 'pets.csv')
     """
-    try:
-        packed = path.read_bytes()
-        text = (gzip.decompress(packed) if path.suffix == ".gz" else packed).decode("utf-8-sig")
-    except (OSError, EOFError, zlib.error) as error:
-        raise ValueError(f"{path} cannot be read or decompressed: {error}") from error
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8 text: save it as CSV UTF-8") from error
-    first = text[: text.find("\n")] if "\n" in text else text
-    delimiter = max(",;\t", key=first.count)
-    try:
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-        rows = [row for row in reader if row]
-    except csv.Error as error:
-        raise ValueError(f"{path} cannot be read as a table: {error}") from error
-    if not rows:
-        raise ValueError(f"{path} is empty")
-    for number, row in enumerate(rows, start=1):
-        # R's write.table leaves out the name of the first column.
-        if number == 2 and len(row) == len(rows[0]) + 1 and header is not False:
-            rows[0].insert(0, "")
-        if len(row) != len(rows[0]):
-            raise ValueError(
-                f"{path}: row {number} has {len(row)} fields, but the first has {len(rows[0])}"
-            )
-    if _has_names(path, rows) if header is None else header:
-        names = [name.strip() for name in rows.pop(0)]
-    else:
-        names = [f"column{j}" for j in range(1, len(rows[0]) + 1)]
-    return _by_unique_name(path, names, zip(*rows, strict=True) if rows else [[]] * len(names))
+    return f"{path}:{name}" if name else str(path)
 
 
-def _has_names(path: Path, rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row holds names: numbers can be names, a sample can start with an id."""
-    given = [field for field in rows[0] if not is_missing(field)]
-    numbers = [x for field in given if (x := as_numbers([field])) is not None]
-    words = len(given) - len(numbers)
-    # DataFrame.to_csv leaves the corner empty; then the rest are names even if they are numbers.
-    if rows[0][0] == "" or is_id_name(rows[0][0]) or not numbers:
-        return True
-    steps = np.diff(np.ravel(numbers))
-    if np.any(steps <= 0) or words + len(numbers) < (2 if words else 3):
-        return False  # names that are numbers ascend: years, wavelengths, positions
-    if not words and len(rows) > 1:
-        second = as_numbers(rows[1])
-        if second is None or np.all(np.diff(second) > 0):
-            return False  # samples ascend here too
-    if words > len(numbers) or (len(steps) and np.all(steps == 1)):
-        return True
-    if not words and len(numbers) == 3:
-        return False  # three numbers may ascend by chance
-    shown = ", ".join(rows[0][:4]) + (", ..." if len(rows[0]) > 4 else "")
-    raise ValueError(
-        f"{path}: the first row ({shown}) may be names or a sample: use --header yes or "
-        "--header no (in Python, header=True or False)"
-    )
-
-
-def read_parquet(path: Path) -> dict[str, Sequence[Any]]:
+def read_parquet(path: Path, wanted: Collection[str] = ()) -> Columns:
     """Columns of a .parquet file; an index written by pandas comes first, named or not."""
     parquet = require("pyarrow.parquet", "files", path.name)
     try:
@@ -96,41 +70,79 @@ def read_parquet(path: Path) -> dict[str, Sequence[Any]]:
     except Exception as error:  # pyarrow is optional, so its exceptions cannot be named here
         raise ValueError(f"{path} cannot be read as Parquet: {error}") from error
     columns = [column.to_numpy() for column in table.columns]
-    by_name = _by_unique_name(path, table.column_names, columns)
+    check_unique(path, table.column_names)
+    by_name = dict(zip(table.column_names, columns, strict=True))
     # DataFrame.to_parquet puts the index last; here it comes first, as in a .csv file.
     index = (table.schema.pandas_metadata or {}).get("index_columns", [])
     first = [name for name in index if isinstance(name, str) and name in by_name][:1]
-    ordered = {name: by_name[name] for name in [*first, *by_name]}
-    return {
-        "" if [name] == first and name.startswith("__index_level_") else name: column
-        for name, column in ordered.items()
+    ordered = {
+        "" if [name] == first and name.startswith("__index_level_") else name: by_name[name]
+        for name in dict.fromkeys([*first, *by_name])
         if [name] == first or not name.startswith("__index_level_")
     }
+    return collect(path, list(ordered), list(ordered.values()), wanted)
 
 
-def read_r_table(path: Path) -> dict[str, Sequence[Any]]:
-    """Columns of the one matrix or data frame in an .rds or .rda file; row names come first."""
-    objects = read_r(path)
-    table = next(iter(objects.values()), None)
-    if len(objects) != 1 or not isinstance(table, RTable) or sparse.issparse(table.values):
-        raise ValueError(
-            f"{path} must hold one matrix or data frame, dense, but it holds "
-            f"{', '.join(f'{name} ({_kind(one)})' for name, one in objects.items()) or 'nothing'}: "
-            "save one with saveRDS, or a sparse one with Matrix::writeMM as .mtx"
-        )
+def read_excel(
+    path: Path, header: bool | None = None, wanted: Collection[str] = ()
+) -> dict[str, Columns | RTable]:
+    """Columns of every sheet of an .xlsx file that is not empty; formulas count as their values."""
+    openpyxl = require("openpyxl", "excel", path.name)
+    require("defusedxml", "excel", path.name)  # openpyxl then reads no entities
+    check_workbook(path)
+    try:
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)
+        sheets = {sheet.title: _sheet_rows(sheet) for sheet in book.worksheets}
+        book.close()
+    except MemoryError:
+        raise
+    except Exception as error:  # a damaged file may raise any exception
+        raise ValueError(f"{path} cannot be read as an Excel file: {error}") from error
+    sheets = {name: rows for name, rows in sheets.items() if rows}
+    if not sheets:
+        raise ValueError(f"{path} is empty")
+    found: dict[str, Columns | RTable] = {}
+    if len(sheets) == 1:
+        sheets = {"": next(iter(sheets.values()))}
+    for name, rows in sheets.items():
+        where = place(path, name)
+        head = [["" if field is None else str(field).strip() for field in row] for row in rows[:2]]
+        named = has_names(where, head) if header is None else header
+        names = head[0] if named else [f"column{j}" for j in range(1, len(head[0]) + 1)]
+        columns = list(zip(*rows[int(named) :], strict=True)) or [()] * len(names)
+        found[name] = collect(where, names, columns, wanted)
+    return found
+
+
+def _sheet_rows(sheet: Any) -> list[tuple[Any, ...]]:
+    """The rows of a sheet without empty ones, and without empty columns at the end."""
+    rows = [row for row in sheet.iter_rows(values_only=True) if any(x is not None for x in row)]
+    width = max((j + 1 for row in rows for j, x in enumerate(row) if x is not None), default=0)
+    return [(*row[:width], *[None] * (width - len(row))) for row in rows]
+
+
+def _r_tables(objects: Mapping[str, Any]) -> tuple[dict[str, RTable], list[str]]:
+    """Tables by name, also those in lists, and what else there is."""
+    tables: dict[str, RTable] = {}
+    others: list[str] = []
+    for name, value in objects.items():
+        if isinstance(value, RTable):
+            tables[name] = value
+        elif isinstance(value, dict):
+            inner, rest = _r_tables(value)
+            prefix = "" if len(objects) == 1 else f"{name}."
+            tables |= {prefix + one: table for one, table in inner.items()}
+            others += [prefix + one for one in rest]
+        else:
+            others.append(name)
+    return tables, others
+
+
+def _from_r(where: str, table: RTable, wanted: Collection[str]) -> Columns:
+    """Columns of a dense matrix or data frame; row names come first."""
     count = table.values.shape[1]
     names = [f"column{j}" for j in range(1, count + 1)] if table.columns is None else table.columns
-    columns = _by_unique_name(path, names, table.values.T)
-    return columns if table.rows is None else {"": table.rows, **columns}
-
-
-def _kind(value: Any) -> str:
-    if isinstance(value, RTable):
-        return f"a {'sparse ' * sparse.issparse(value.values)}matrix or data frame"
-    return "a list" if isinstance(value, dict | list) else "something else"
-
-
-def _by_unique_name(path: Path, names: list[str], columns: Iterable[Any]) -> dict[str, Any]:
-    if repeated := sorted({name for name in names if names.count(name) > 1}):
-        raise ValueError(f"{path}: several columns are called {quoted(repeated)}")
-    return dict(zip(names, columns, strict=True))
+    columns: Sequence[Any] = list(table.values.T)
+    if table.rows is not None:
+        names, columns = ["", *names], [table.rows, *columns]
+    return collect(where, names, columns, wanted)

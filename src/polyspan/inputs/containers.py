@@ -14,13 +14,6 @@ from polyspan.inputs.names import unknown_name
 from polyspan.inputs.samples import View, is_frame, samples_of
 
 
-class Keys(NamedTuple):
-    """Which matrices of an AnnData or MuData are views; see `blocks`."""
-
-    obsm: Sequence[str] = ()
-    layers: Sequence[str] = ()
-
-
 class Block(NamedTuple):
     """One matrix of an AnnData or MuData."""
 

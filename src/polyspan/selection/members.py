@@ -55,7 +55,7 @@ def fit_members(
             row["reason"] = reason
             continue
         if tell is not None:
-            tell(done, len(members), member_name(row))
+            tell(done, len(members), member_name(row), seconds_left(table, members[done:]))
         with stopping(deadline if labels else None):
             found = _fit(model, views, row, reason)
         if found is not None:
@@ -64,6 +64,29 @@ def fit_members(
         tell(len(members), len(members), "done")
     _check_failures(table)
     return table, np.array(labels)
+
+
+def seconds_left(table: Sequence[Row], members: Sequence[MultiViewClusterer]) -> float | None:
+    """How long members will take, by those of the same method that ran; None if none ran.
+
+    A method that has not run yet counts as the mean of the methods that have.
+
+    Examples
+    --------
+    >>> from polyspan import GRMSC, LRR
+    >>> table = [new_row(GRMSC()) | {"status": "ok", "seconds": seconds} for seconds in (2.0, 4.0)]
+    >>> seconds_left(table, [GRMSC(), GRMSC(), LRR()])
+    9.0
+    """
+    taken: dict[str, list[float]] = {}
+    for row in table:
+        if row["status"] == "ok":
+            taken.setdefault(row["method"], []).append(row["seconds"])
+    if not taken:
+        return None
+    means = {method: float(np.mean(seconds)) for method, seconds in taken.items()}
+    other = float(np.mean(list(means.values())))
+    return sum(means.get(type(model).__name__, other) for model in members)
 
 
 def new_row(model: MultiViewClusterer) -> Row:

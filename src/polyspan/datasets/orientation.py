@@ -1,0 +1,133 @@
+"""Which way a table lies: samples in rows, or features in rows, as is common in genomics."""
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+
+from polyspan.datasets.columns import quoted
+
+_FEATURES = (
+    "gene|feature|probe|probeset|transcript|protein|peptide|metabolite|lipid|compound|mirna|mrna|"
+    "cpg|marker|analyte|antibody|taxon|otu|asv|snp|locus|region|peak|variable|pathway"
+)
+FEATURE_NAME = re.compile(
+    f"((ensembl|entrez|hgnc|uniprot|refseq|affy|ilmn|gene)?({_FEATURES})?(id|name|symbol)?s?)"
+)
+_PLAIN_IDS = ("", "id", "ids", "name", "names")
+# Names that tables of different things may share by chance: x0, V1, column3, PC_2, 17, a.
+_GENERIC = re.compile(
+    r"[a-z]|((x|v|f|z|col|column|var|variable|feat|feature|dim|dimension|pc|comp|component|factor|"
+    r"lsi|lda|umap|tsne|emb|latent|mean|sd|std|min|max|median)?[ _.:-]*\d*(\.\d+)?)",
+    re.IGNORECASE,
+)
+LABELS = frozenset(
+    [
+        "truth",
+        "truelabel",
+        "label",
+        "labels",
+        "class",
+        "classes",
+        "target",
+        "targets",
+        "group",
+        "groups",
+        "cluster",
+        "clusters",
+        "subtype",
+        "subtypes",
+        "diagnosis",
+        "diagnoses",
+        "celltype",
+        "celltypes",
+        "phenotype",
+    ]
+)
+NOTED = frozenset(["batch", "plate", "age", "sex", "gender"])
+MANY_ROWS, TIMES = 500, 5  # when a table seems to have features in rows
+
+
+def is_feature_name(name: str) -> bool:
+    """Whether a column with this name holds names of features.
+
+    Examples
+    --------
+    >>> is_feature_name("Gene Symbol"), is_feature_name("probe_id"), is_feature_name("id")
+    (True, True, False)
+    """
+    plain = _plain(name)
+    return plain not in _PLAIN_IDS and bool(FEATURE_NAME.fullmatch(plain))
+
+
+def _plain(name: str) -> str:
+    return "".join(filter(str.isalnum, name.lower()))
+
+
+def check_rows(
+    columns: Mapping[str, Sequence[str]],
+    ids: Mapping[str, str | None],
+    shapes: Mapping[str, tuple[int, int]],
+    notes: list[str],
+) -> None:
+    """Refuse tables that seem to have their samples in columns; a mere suspicion is a note.
+
+    ``columns`` are the features of every table, ``ids`` the names of their id columns.
+
+    Examples
+    --------
+    >>> names = {"a.csv": ["anna", "bert", "carl"], "b.csv": ["bert", "anna", "carl"]}
+    >>> check_rows(names, {}, {}, [])
+    Traceback (most recent call last):
+    ...
+    ValueError: a.csv and b.csv share 3 of 3 column names ('anna', 'bert' and 1 more), as if ...
+    """
+    turn = "use --samples columns if the samples are in the columns, or --samples rows if not"
+    for file, name in ids.items():
+        if name and is_feature_name(name):
+            raise ValueError(
+                f"{file}: the column {name!r} names features, as if they were the samples: {turn}"
+            )
+    if len(columns) > 1:
+        sets = [set(names) for names in columns.values()]
+        shared = set.intersection(*sets)
+        telling = [name for name in next(iter(columns.values())) if name in shared]
+        telling = [name for name in telling if not _GENERIC.fullmatch(name)]
+        least = min(map(len, sets))
+        if len(telling) > max(1, least / 2):
+            raise ValueError(
+                f"{' and '.join(columns)} share {len(telling)} of {least} column names "
+                f"({quoted(telling, 2)}), as if the columns were the samples: {turn}"
+            )
+    if shapes and all(n >= MANY_ROWS and n >= TIMES * d for n, d in shapes.values()):
+        notes.append(
+            "every table has many more rows than columns; rows are taken to be the samples: if "
+            "they are features, use --samples columns"
+        )
+
+
+def check_labels(file: str, names: Sequence[str], keep: Sequence[str], notes: list[str]) -> None:
+    """Refuse features whose names say that they are known classes, unless they are to be kept.
+
+    Examples
+    --------
+    >>> check_labels("a.csv", ["height", "subtype"], [], [])
+    Traceback (most recent call last):
+    ...
+    ValueError: a.csv: column 'subtype' may hold known classes, which would decide the clusters: ...
+    """
+    plain = {name: _plain(name) for name in names if name not in keep}
+    if known := [name for name, word in plain.items() if word in LABELS]:
+        drop, hold = (
+            " ".join(f"{option} {shlex.quote(name)}" for name in known)
+            for option in ("--drop", "--keep")
+        )
+        what = f"columns {quoted(known)}" if len(known) > 1 else f"column {known[0]!r}"
+        raise ValueError(
+            f"{file}: {what} may hold known classes, which would decide the clusters: leave out "
+            f"with {drop}, or use like any other with {hold}"
+        )
+    for name in (name for name, word in plain.items() if word in NOTED):
+        notes.append(
+            f"{file}: column {name!r} is used as a feature; if the clusters should not follow it, "
+            f"leave it out: --drop {shlex.quote(name)}"
+        )

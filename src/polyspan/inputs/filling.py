@@ -1,0 +1,177 @@
+"""Fill in scattered missing values; what lacks too many of them is left out, with a report."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+HOW = ("median", "knn", "none")
+
+
+class Imputed(NamedTuple):
+    """Views without scattered NaN, in the form they were given in, and a sentence for each."""
+
+    views: Any
+    notes: list[str]
+
+
+class Filled(NamedTuple):
+    """One view, filled in."""
+
+    matrix: NDArray[np.float64]
+    kept: NDArray[np.bool_]  # which columns are left
+    lost: NDArray[np.bool_]  # which samples now lack the view
+    n_filled: int
+
+
+def impute(views: Any, how: str = "median", max_missing: float = 0.2) -> Imputed:
+    """Fill in scattered NaN in views, feature by feature or from similar samples.
+
+    Parameters
+    ----------
+    views : list, tuple or dict of (n, d_k) arrays or DataFrames
+        The views, with NaN where a value is missing. They are not changed.
+    how : {"median", "knn", "none"}, default="median"
+        By the median of the feature; by the mean of the five nearest samples that have the value
+        (distances over the standardised features that both samples have); or not at all.
+    max_missing : float, default=0.2
+        Features that lack more than this share of their values are left out. Samples that then
+        still lack more than this share of the view count as lacking the view.
+
+    Returns
+    -------
+    Imputed
+        ``views`` in the form they were given in, and ``notes``, one sentence for every view that
+        was changed. A sample that lacks the view is a row of NaN, as it was or by ``max_missing``:
+        it keeps its place, and its other views. `GRMSC`, `MeanGraph`, `NEMO` and
+        `ConsensusClusterer` take such rows; for other methods drop the sample from all views.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polyspan.inputs import impute
+    >>> look = np.array([[1.0, 5.0, 0.0], [2.0, np.nan, 0.0], [4.0, 7.0, np.nan]])
+    >>> views, notes = impute({"look": look}, max_missing=0.4)
+    >>> float(views["look"][1, 1]), notes
+    (6.0, ["view 'look': 2 of 9 values (22.2%) filled in by the median"])
+    """
+    check_imputing(how, max_missing)
+    if not isinstance(views, Mapping | list | tuple) or not all(
+        getattr(view, "ndim", 0) == 2 for view in _each(views)
+    ):
+        raise ValueError("impute takes a list or a dictionary of 2-D arrays or DataFrames")
+    names = list(views) if isinstance(views, Mapping) else range(len(views))
+    found, notes = [], []
+    for name, view in zip(names, _each(views), strict=True):
+        changed, told = _impute_one(view, f"view {name!r}", how, max_missing)
+        found.append(changed)
+        notes += [told] * bool(told)
+    if isinstance(views, Mapping):
+        return Imputed(dict(zip(views, found, strict=True)), notes)
+    return Imputed(found, notes)
+
+
+def _each(views: Any) -> list[Any]:
+    return list(views.values() if isinstance(views, Mapping) else views)
+
+
+def _impute_one(view: Any, name: str, how: str, max_missing: float) -> tuple[Any, str]:
+    if sp.issparse(view):
+        if np.isnan(view.data).any():
+            raise ValueError(f"{name} is sparse and contains NaN: give it as a dense array")
+        return view, ""
+    frame = hasattr(view, "iloc")
+    names = [str(one) for one in view.columns] if frame else None
+    samples = [str(one) for one in view.index] if frame else None
+    filled = fill(np.asarray(view, dtype=float), how, max_missing)
+    told = describe(filled, name, how, max_missing, names, samples)
+    if not told:
+        return view, ""
+    if not frame:
+        return filled.matrix, told
+    columns = view.columns[filled.kept]
+    return type(view)(filled.matrix, index=view.index, columns=columns), told
+
+
+def check_imputing(how: str, max_missing: float) -> None:
+    """Refuse an unknown way to fill in values, or a share that is none."""
+    if how not in HOW:
+        raise ValueError(f"impute must be 'median', 'knn' or 'none'; got {how!r}")
+    if not 0 <= max_missing <= 1:
+        raise ValueError(f"max_missing must be a share from 0 to 1; got {max_missing!r}")
+
+
+def fill(matrix: NDArray[np.float64], how: str, max_missing: float) -> Filled:
+    """Fill in one dense view; samples without any value, or with too few, become rows of NaN.
+
+    Examples
+    --------
+    >>> fill(np.array([[1.0, 2.0], [np.nan, 4.0], [3.0, 6.0]]), "median", 0.5).matrix
+    array([[1., 2.],
+           [2., 4.],
+           [3., 6.]])
+    """
+    gone = np.isnan(matrix)
+    present = ~gone.all(axis=1)
+    none = np.zeros(len(matrix), dtype=bool)
+    if how == "none" or not gone[present].any():
+        return Filled(matrix, np.ones(matrix.shape[1], dtype=bool), none, 0)
+    share = gone[present].mean(axis=0)
+    kept = (share <= max_missing) & (share < 1)
+    lost = none.copy()
+    if kept.any():
+        lost[present] = gone[present][:, kept].mean(axis=1) > max_missing
+    here = present & ~lost
+    # With max_missing near 1, the samples that are left may lack a column.
+    kept[kept] = ~gone[here][:, kept].all(axis=0)
+    filled = np.full((len(matrix), int(kept.sum())), np.nan)
+    part = matrix[here][:, kept]
+    filled[here] = _medians(part) if how == "median" else _neighbours(part)
+    return Filled(filled, kept, lost, int(gone[here][:, kept].sum()))
+
+
+def _medians(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    if not matrix.size:
+        return matrix
+    return np.where(np.isnan(matrix), np.nanmedian(matrix, axis=0), matrix)
+
+
+def _neighbours(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    from sklearn.impute import KNNImputer
+
+    if not matrix.size:
+        return matrix
+    mean, spread = np.nanmean(matrix, axis=0), np.nanstd(matrix, axis=0)
+    spread[spread == 0] = 1.0
+    found = KNNImputer(n_neighbors=5).fit_transform((matrix - mean) / spread) * spread + mean
+    return np.where(np.isnan(matrix), found, matrix)  # what was known stays as it is, to the bit
+
+
+def describe(
+    filled: Filled,
+    where: str,
+    how: str,
+    max_missing: float,
+    columns: Sequence[str] | None = None,
+    samples: Sequence[str] | None = None,
+) -> str:
+    """Say in one sentence what `fill` did; "" if nothing was to do."""
+    told = []
+    if filled.n_filled:
+        size = int(len(filled.matrix) - np.isnan(filled.matrix).all(axis=1).sum())
+        size *= filled.matrix.shape[1]
+        way = "the median" if how == "median" else "the five nearest samples"
+        share = f"{filled.n_filled / size:.1%}"
+        told.append(f"{filled.n_filled} of {size} values ({share}) filled in by {way}")
+    for chosen, names, what in (
+        (~filled.kept, columns, "column{s} left out: {more} missing"),
+        (filled.lost, samples, "sample{s} taken to lack the view: {more} missing"),
+    ):
+        if n := int(chosen.sum()):
+            found = np.flatnonzero(chosen)
+            shown = ", ".join(names[j] if names else str(j) for j in found[:5])
+            words = what.format(s="s" * (n > 1), more=f"more than {max_missing:.0%}")
+            told.append(f"{n} {words} ({shown}{', ...' * (n > 5)})")
+    return f"{where}: {'; '.join(told)}" if told else ""
