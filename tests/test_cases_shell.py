@@ -364,6 +364,14 @@ def test_points_and_commas_in_one_file(capsys):
     refused(capsys, ["a.csv"], words)
 
 
+def test_commas_that_may_be_thousands(capsys):
+    Path("a.csv").write_text("id;u;v\nfox;1,500;2\nbee;12,345;3\nbat;2;7\n", "utf-8")
+    refused(capsys, ["a.csv"], r"a\.csv: '1,500' may be a decimal or a thousand: write decimals")
+    Path("a.csv").write_text("id;u;v\nfox;1,500;2\nbee;12,34;3\nbat;2;7\n", "utf-8")
+    data = load_views(["a.csv"])
+    assert data.views[0].tolist() == [[1.5, 2], [12.34, 3], [2, 7]]
+
+
 def test_matrix_market_in_capitals(capsys):
     scipy.io.mmwrite("a.mtx", sparse.coo_array(A))
     with open("a.mtx", "rb") as plain, gzip.open("A.MTX.GZ", "wb") as packed:
@@ -423,7 +431,24 @@ def test_sparse_matrices_of_r(capsys, monkeypatch):
     data = accepted(capsys, ["a.rds"], ["--samples", "columns"], samples="columns")
     assert sparse.issparse(data.views[0])
     np.testing.assert_allclose(data.views[0].toarray(), counts.toarray().T)
-    assert load_views(["a.rds"], samples="rows").ids == GENES
+    assert load_views(["a.rds"], samples="rows").notes == []
+    found = load_views(["a.rds"])
+    assert found.ids == GENES
+    assert found.notes == [
+        "a.rds: the rows of the sparse matrix are taken to be the samples; if they are features, "
+        "as in most packages of R, use --samples columns"
+    ]
+
+
+def test_a_run_with_these_options_is_repeated(capsys):
+    holes(genes(), (1, 2)).assign(group=TRUTH).T.to_csv("a.csv", index_label="gene")
+    options = ["--samples", "columns", "--keep", "group", "--impute", "knn", "--max-missing", ".3"]
+    assert shell(["a.csv"], *options) == 0
+    assert main(["fit", "--repeat", "labels.json"]) == 0
+    assert "repeated: all labels are the same as before" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="2"):
+        main(["fit", "--repeat", "labels.json", "--max-missing", ".1"])
+    assert "takes all settings from labels.json: leave --max-missing out" in capsys.readouterr().err
 
 
 # --- Files that cannot be read or written ---

@@ -209,7 +209,7 @@ def test_the_tutorial_shows_what_is_printed(folder, capsys):
     """Its code runs, its commands do what they say; only times may differ."""
     page = (Path(__file__).parents[2] / "docs/your-own-data.md").read_text("utf-8")
     blocks = re.findall(r"^```(\w*)\n(.*?)^```", page, flags=re.M | re.S)
-    first, last = (code for kind, code in blocks if kind == "python")
+    first, last, filled = (code for kind, code in blocks if kind == "python")
     for name in FILES:
         Path(name).unlink()
     exec(compile(first, "your-own-data.md", "exec"), {})
@@ -228,6 +228,8 @@ def test_the_tutorial_shows_what_is_printed(folder, capsys):
     names = {}
     exec(compile(last, "your-own-data.md", "exec"), names)
     assert names["labels"].tolist() == column(read_labels())
+    exec(compile(filled, "your-own-data.md", "exec"), names)
+    assert [note.split(":")[0] for note in names["notes"]] == ["view 0", "view 1"]
 
 
 # --- With the choice without labels, and the report. ---

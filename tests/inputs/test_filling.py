@@ -47,13 +47,14 @@ def test_the_cut_off_is_for_columns_first():
     X[:7, 0] = np.nan  # 7 of 30 are over .2
     X[20, :3] = np.nan  # 2 of the 7 columns left
     X[21, 1] = np.nan  # 1 of 7
+    X[3, 5] = np.nan  # 2 of 8, but 1 of the 7
     found = fill(X, "median", 0.2)
     assert found.kept.tolist() == [False] + [True] * 7
     assert np.flatnonzero(found.lost).tolist() == [20]
     assert np.isnan(found.matrix[20]).all()
     assert np.isfinite(np.delete(found.matrix, 20, axis=0)).all()
     assert found.matrix[21, 0] == np.median(np.delete(WHOLE[:, 1], [20, 21]))
-    assert found.n_filled == 1
+    assert found.n_filled == 2
     exactly = fill(np.where(np.arange(30)[:, None] < [6, *[0] * 7], np.nan, WHOLE), "median", 0.2)
     assert exactly.kept.all()  # .2 is not more than .2
 

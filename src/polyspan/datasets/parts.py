@@ -81,7 +81,12 @@ def read_parts(
     by_file: dict[Path, list[Part]] = {path: [] for path in files}
     for where, (path, name, table) in found.items():
         if not isinstance(table, Table):
-            part = _from_sparse(path, table)
+            part = Part("", "", table.values, table.rows, "", table.columns or ())
+            if how.samples is None:
+                notes.append(
+                    f"{where}: the rows of the sparse matrix are taken to be the samples; if they "
+                    "are features, as in most packages of R, use --samples columns"
+                )
         elif across:
             part = _turned(where, table, how, notes)
         else:
@@ -227,10 +232,6 @@ def _read_tables(path: Path, how: Reading, notes: list[str]) -> dict[str, Table 
         dropped = [one for one in how.drop if one in columns]
         found[name] = Table(columns.without(dropped), dropped, nameless)
     return found
-
-
-def _from_sparse(path: Path, table: RTable) -> Part:
-    return Part(str(path), "", table.values, table.rows, "", table.columns or ())
 
 
 def _from_table(

@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import os
+import re
 import time
 import zlib
 from collections.abc import Collection, Iterable, Iterator
@@ -27,6 +28,7 @@ from polyspan.inputs.memory import available_memory
 from polyspan.progress import follower
 
 SHOWN = 50  # columns with words whose words are kept, for messages; ids are kept anyway
+THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 # The usual spellings of a missing value, for speed; the others take a longer way.
 NAN = dict.fromkeys(("", "NA", "NaN", "N/A", "null", "NULL", "None"), "nan")
 
@@ -92,7 +94,8 @@ class _Reading:
         self.text: dict[int, list[str]] = {j: [] for j in kept}
         self.words: set[int] = set()
         self._values, self._n = np.empty((16, d)), 0
-        self._points = self._decimal_commas = ""  # the first number with either
+        # The first number with a point, with a decimal comma, and with a comma of either meaning.
+        self._points = self._decimal_commas = self._unclear = ""
 
     def take(self, number: int, row: list[str]) -> None:
         if len(row) != self.d:
@@ -135,7 +138,10 @@ class _Reading:
             self._points = self._points or field * ("." in field)
         elif self.commas and field.count(",") == 1 and "." not in field:
             found = as_numbers([field.replace(",", ".")])
-            self._decimal_commas = self._decimal_commas or field * (found is not None)
+            if found is not None and THOUSANDS.fullmatch(field.strip()):
+                self._unclear = self._unclear or field
+            elif found is not None:
+                self._decimal_commas = self._decimal_commas or field
         if found is None:
             self.words.add(j)
             return np.nan
@@ -150,11 +156,17 @@ class _Reading:
         self._values.resize((rows, self.d), refcheck=False)
 
     def finished(self) -> NDArray[np.float64]:
-        """The matrix; refuses decimal commas beside decimal points."""
-        if self._points and self._decimal_commas:
+        """The matrix; refuses commas that may mean two things."""
+        comma = self._decimal_commas or self._unclear
+        if self._points and comma:
             raise ValueError(
                 f"{self.path} has numbers with a point ({self._points!r}) and with a comma "
-                f"({self._decimal_commas!r}): write all decimals in one way"
+                f"({comma!r}): write all decimals in one way"
+            )
+        if self._unclear and not self._decimal_commas:
+            raise ValueError(
+                f"{self.path}: {comma!r} may be a decimal or a thousand: write decimals with a "
+                "point, and thousands without a comma"
             )
         self._values.resize((self._n, self.d), refcheck=False)
         return self._values

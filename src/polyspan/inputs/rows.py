@@ -200,9 +200,11 @@ def _check_finite(one: Content, name: str, missing: bool, new: bool) -> None:
     """Refuse NaN and inf, except rows that are all NaN if samples may lack views."""
     what = "NaN" if one.nan else "inf (infinite values)"
     where = f"({one.bad.sum()} of {len(one.bad)} samples: {rows_in_words(one.bad)})"
+    hint = ", for example by polyspan.inputs.impute" * one.nan
     if not missing:
         raise ValueError(
-            f"view {name} contains {what}: drop or impute these values {where} before clustering."
+            f"view {name} contains {what}: drop or impute these values {where} before clustering"
+            f"{hint}."
         )
     if one.sparse:
         raise ValueError(
@@ -213,8 +215,8 @@ def _check_finite(one: Content, name: str, missing: bool, new: bool) -> None:
     if partly.any():
         raise ValueError(
             f"view {name} contains {what} in part of a sample ({rows_in_words(partly)}): drop or "
-            "impute these values; NaN may only mark a sample that lacks the view, and must then "
-            "fill its row."
+            f"impute these values{hint}; NaN may only mark a sample that lacks the view, and must "
+            "then fill its row."
         )
     if one.gone.all() and not new:
         raise ValueError(f"view {name} contains NaN in every sample: leave it out.")
