@@ -87,6 +87,23 @@ REFUSED = {
         lambda: grmsc().fit([A, B2, DATA.views[0]]),
         "^view 2 has no ids, and those of views 0 and 1 are not the same in the same order",
     ),
+    "genes in rows": (
+        lambda: grmsc().fit([A.T, B.T]),
+        "^Only 6 of 8 samples are in every view",
+    ),
+    "the same genes in rows": (
+        lambda: grmsc().fit([A.T, A.T + 1]),
+        r"^view 0 and view 1 share 40 of 40 column names \('m0', 'm1' and 38 more\), as if the "
+        r"columns were the samples: use fit\(load_views\(X, samples='columns'\)\) if they are",
+    ),
+    "the same genes in rows, by load_views": (
+        lambda: load_views([A.T, A.T + 1]),
+        "^table 1 and table 2 share 40 of 40 column names .*--samples columns",
+    ),
+    "known classes in a table": (
+        lambda: load_views([A.assign(subtype=DATA.labels), B]),
+        "^table 1: column 'subtype' may hold known classes",
+    ),
     "a second view as y": (
         lambda: grmsc().fit(A, B),
         r"^y has more than one column, so it is a view: pass all views as one list, fit\(\[A, B\]",
@@ -270,6 +287,7 @@ RIGHT = {
     ),
     "a MuData": mudata,
     "a list of AnnData": lambda: [cells(A), cells(B2)],
+    "samples in columns": lambda: load_views([A.T, B2.T], samples="columns"),
     "keys of an AnnData": lambda: load_views(keyed(), obsm=["protein"], layers=["X"]),
 }
 
@@ -365,6 +383,14 @@ def test_a_pipeline_keeps_the_ids():
 
 
 # ---- what comes out ------------------------------------------------------------------------------
+
+
+def test_scattered_missing_values_of_tables_are_filled_in():
+    holes = B2.mask(np.random.default_rng(0).random(B2.shape) < 0.03)
+    found = grmsc().fit(load_views([A, holes], impute="median", max_missing=0.5))
+    assert found.labels_.shape == (40,)
+    with pytest.raises(ValueError, match=r"^view 1 contains NaN"):
+        grmsc().fit([A, holes])
 
 
 def test_labels_frame():

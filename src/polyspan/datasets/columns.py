@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyspan.inputs.ids import is_missing
+from polyspan.inputs.names import quoted
 
 LABEL_NAMES = ["truth", "truelabel", "true_label", "label", "labels", "gt", "gnd", "y", "target"]
 THINGS = "sample|subject|patient|participant|case|donor|cell|barcode"
@@ -152,15 +153,3 @@ def is_like_id(name: str) -> bool:
     (True, False)
     """
     return is_id_name(name) or name.lower().endswith("_id")
-
-
-def quoted(names: Iterable[str], most: int = 12) -> str:
-    """Names for a message, at most the first ``most`` of them.
-
-    Examples
-    --------
-    >>> quoted(["a", "b", "c"], most=2)
-    "'a', 'b' and 1 more"
-    """
-    listed = [repr(name) for name in names]
-    return ", ".join(listed[:most]) + (f" and {len(listed) - most} more" * (len(listed) > most))

@@ -23,7 +23,6 @@ from polyspan.datasets.ids import (
     may_number_rows,
     numbers_rows,
 )
-from polyspan.datasets.orientation import check_labels, check_rows, is_feature_name
 from polyspan.datasets.readers import check_file, read_file
 from polyspan.datasets.rfiles import RTable
 from polyspan.datasets.safety import check_links
@@ -31,6 +30,7 @@ from polyspan.datasets.tables import R_FILES, TABLES, place, read_tables
 from polyspan.inputs.containers import annotated_kind, blocks
 from polyspan.inputs.ids import as_ids, first_repeated
 from polyspan.inputs.optional import require
+from polyspan.inputs.orientation import check_labels, check_rows, is_feature_name
 
 BIO = (".h5ad", ".h5mu")
 NONE_HELD: Mapping[Path, Any] = MappingProxyType({})

@@ -15,6 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from polyspan.inputs.containers import dimensions, open_views
 from polyspan.inputs.ids import as_ids
+from polyspan.inputs.orientation import check_shared
 from polyspan.inputs.rows import check_content, look
 from polyspan.inputs.samples import Samples, is_frame, match_rows, samples_of
 from polyspan.inputs.tables import (
@@ -24,6 +25,11 @@ from polyspan.inputs.tables import (
     match_columns,
     match_kernel,
     numbers_of,
+)
+
+TURN = (
+    "use fit(load_views(X, samples='columns')) if they are, and samples='rows' if not "
+    "(load_views is in polyspan.datasets)."
 )
 
 
@@ -159,6 +165,8 @@ def _match_columns(
         found = [match_kernel(x, tables[name]) for name, x in pairs]
         columns = {name: as_ids(tables[name].index) for name in columns if is_frame(tables[name])}
     else:
+        told = {f"view {name}": own for name, own in columns.items()}
+        check_shared(told, TURN)
         found = arrays
     return found, columns
 
