@@ -83,6 +83,7 @@ MODULES = {
     "polyspan": "The consensus and the methods. `polyspan.METHODS` finds methods by name, in any "
     "case.",
     "polyspan.datasets": "Data sets by name, your own files, planted data.",
+    "polyspan.inputs": "Scattered missing values, filled in.",
     "polyspan.metrics": "Scores against known classes.",
     "polyspan.selection": "Clustering without labels, and the number of clusters.",
     "polyspan.figures": "Figures of the results of a fit.",

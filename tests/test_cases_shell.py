@@ -27,6 +27,7 @@ import polyspan.progress
 from polyspan.cli import fit
 from polyspan.cli.main import main
 from polyspan.datasets import load_views, safety, textfiles
+from polyspan.selection.members import tell_lost
 
 rng = np.random.default_rng(0)
 N = 12
@@ -591,6 +592,20 @@ def test_sigterm_while_writing_leaves_the_old_files(capsys, monkeypatch):
     assert shell(["a.csv"]) == 143
     assert Path("labels.csv").read_text("utf-8") == "mine"
     assert sorted(os.listdir()) == ["a.csv", "labels.csv", "labels.json"]
+
+
+def test_members_that_failed_and_that_did_not_run_are_two_sentences():
+    rows = [
+        {"method": "SNF", "status": "failed", "reason": "ValueError: no luck"},
+        {"method": "CGD", "status": "failed", "reason": "MemoryError: too large"},
+        {"method": "GRMSC", "status": "not run", "reason": "stopped: the budget was spent"},
+        {"method": "GRMSC", "status": "ok", "reason": ""},
+    ]
+    assert tell_lost(rows) == [
+        "2 of 4 members failed (1 SNF, 1 CGD): ValueError: no luck, among other reasons.",
+        "1 of 4 members did not run (1 GRMSC): the budget was spent.",
+    ]
+    assert tell_lost(rows[-1:]) == []
 
 
 def test_a_line_a_minute_without_a_terminal(capsys, monkeypatch):

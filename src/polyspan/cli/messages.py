@@ -70,7 +70,8 @@ def found_text(found: "Found") -> str:
         used = sum(row["weight"] > 0 for row in table)
         members = f"{used} member" + "s" * (used != 1)
         lines = [f"{head}consensus of {members}, chosen without labels from {ran} that ran"]
-        lines += tell_lost(table)
+        see = '; see "members" in the settings file'
+        lines += [one.removesuffix(".") + see for one in tell_lost(table)]
         lines.append(f"nearest to the consensus: {_call(found.estimator.best_estimator_)}")
         lines = [*_structure_lines(found.estimator), *lines, *_rival_lines(found.estimator)]
     if found.evidence is not None:
