@@ -471,7 +471,7 @@ MUTANTS = [
       "gone[present].mean(axis=1)", "inputs/test_filling"),
     M("csv-underscore-is-a-number", "_Reading._floats", '"_" not in together and ', "",
       "datasets/test_textfiles"),
-    M("csv-both-decimals", "_Reading.finished", "self._points and self._decimal_commas", "False",
+    M("csv-both-decimals", "_Reading.finished", "self._points and comma", "False",
       "test_cases_shell", select="points_and_commas"),
     M("csv-ids-as-numbers", "textfiles:read_csv", "if is_kept(j, name, wanted)]", "if j < 0]",
       "datasets/test_textfiles"),
