@@ -159,7 +159,7 @@ def tell_lost(table: Sequence[Row]) -> list[str]:
         methods = Counter(row["method"] for row in rows)
         who = ", ".join(f"{n} {method}" for method, n in methods.items())
         why = list(dict.fromkeys(row["reason"].removeprefix("stopped: ") for row in rows))
-        reason = why[0].rstrip(".") + f"; and {len(why) - 1} more reasons" * (len(why) > 1)
+        reason = why[0].rstrip(".") + ", among other reasons" * (len(why) > 1)
         told.append(f"{len(rows)} of {len(table)} members {words} ({who}): {reason}.")
     return told
 
