@@ -26,8 +26,8 @@ from scipy import sparse
 import polyspan.progress
 from polyspan.cli import fit
 from polyspan.cli.main import main
-from polyspan.cli.messages import lost_lines
 from polyspan.datasets import load_views, safety, textfiles
+from polyspan.selection.members import tell_lost
 
 rng = np.random.default_rng(0)
 N = 12
@@ -601,12 +601,11 @@ def test_members_that_failed_and_that_did_not_run_are_two_sentences():
         {"method": "GRMSC", "status": "not run", "reason": "stopped: the budget was spent"},
         {"method": "GRMSC", "status": "ok", "reason": ""},
     ]
-    see = 'see "members" in the settings file'
-    assert lost_lines(rows) == [
-        f"2 members (SNF, CGD) failed: ValueError: no luck, among other reasons; {see}",
-        f"1 member (GRMSC) did not run: the budget was spent; {see}",
+    assert tell_lost(rows) == [
+        "2 of 4 members failed (1 SNF, 1 CGD): ValueError: no luck, among other reasons.",
+        "1 of 4 members did not run (1 GRMSC): the budget was spent.",
     ]
-    assert lost_lines(rows[-1:]) == []
+    assert tell_lost(rows[-1:]) == []
 
 
 def test_a_line_a_minute_without_a_terminal(capsys, monkeypatch):

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from polyspan.annotation import annotate
     from polyspan.methods import METHODS
     from polyspan.methods.amgl import AMGL
     from polyspan.methods.anchor_grmsc.estimator import AnchorGRMSC
@@ -72,6 +73,7 @@ __all__ = [
     "DiMSC",
     "FastMICE",
     "MeanGraph",
+    "annotate",
     "count_clusters",
     "load_model",
     "save_model",
@@ -109,6 +111,7 @@ _HOMES = {  # where the names are written
     "DiMSC": "polyspan.methods.dimsc",
     "FastMICE": "polyspan.methods.fastmice",
     "MeanGraph": "polyspan.methods.meangraph",
+    "annotate": "polyspan.annotation",
     "count_clusters": "polyspan.selection.count",
     "load_model": "polyspan.persistence",
     "save_model": "polyspan.persistence",

@@ -9,7 +9,7 @@ from sklearn.utils import get_tags
 
 from polyspan import GRMSC, METHODS
 from polyspan.base import MultiViewClusterer, ScaledClusterer
-from polyspan.base.spine import CHECKED, HIDDEN
+from polyspan.base.attributes import CHECKED, HIDDEN
 from polyspan.datasets import make_subspaces
 from polyspan.inputs.params import flag, integer, param, real
 from polyspan.solvers.cache import sharing

@@ -277,7 +277,7 @@ BAD = {
     "3-D": (np.ones((8, 3, 2)), "^X is 3-D: a view is 2-D"),
     "3-D in a list": ([data(), np.ones((8, 3, 2))], "^view 1 is 3-D"),
     "ragged": ([data(), [[1, 2], [3]]], "^view 1: .*inhomogeneous"),
-    "nothing": ([data(), None], "^view 1: Expected 2D array, got scalar"),
+    "nothing": ([data(), None], "^view 1 is a NoneType: give a 2-D array or table"),
     "complex": (data() * 1j, "^X: Complex data not supported"),
     "complex in a list": ([data(), data() * 1j], "^view 1: Complex data not supported"),
     "complex, other library": (
@@ -286,7 +286,7 @@ BAD = {
     ),
     "text column": (
         [data(2), pd.DataFrame({"a": [1, 2], "town": ["x", "y"]})],
-        r"^view 1 has 1 column that are not numbers \('town'\): drop or encode",
+        r"^view 1 has 1 column that is not numbers \('town'\): drop or encode",
     ),
     "dates and categories": (
         pd.DataFrame({"day": pd.to_datetime(["2020-01-01"] * 2), "c": pd.Categorical([1, 2])}),

@@ -6,6 +6,7 @@
 - `EmbeddingClusterer` embeds the samples and runs k-means on the embedding.
 """
 
+from polyspan.base.attributes import is_fitted
 from polyspan.base.embedding import EmbeddingClusterer
 from polyspan.base.graph import GraphClusterer
 from polyspan.base.representation import RepresentationClusterer
@@ -17,7 +18,6 @@ from polyspan.base.spine import (
     Penalised,
     ScaledClusterer,
     ViewTags,
-    is_fitted,
 )
 
 __all__ = [

@@ -9,11 +9,14 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import Tags, get_tags
 
+from polyspan.base.attributes import CHECKED, is_fitted
+from polyspan.base.results import Results
 from polyspan.inputs.devices import check_device
 from polyspan.inputs.memory import available_memory, check_memory
 from polyspan.inputs.params import (
     Check,
     check_params,
+    clusters,
     device_or_none,
     integer,
     param,
@@ -30,7 +33,7 @@ from polyspan.inputs.scaling import (
     scale_views,
     scaling_per_view,
 )
-from polyspan.inputs.views import Views, check_views
+from polyspan.inputs.views import Views, check_views, check_y
 from polyspan.solvers.arrays import Array, to_numpy
 from polyspan.solvers.cache import active, shared
 from polyspan.solvers.loop import Run, Solution
@@ -38,34 +41,6 @@ from polyspan.solvers.messages import warn_user
 
 # Parameters that do not change what `solve` finds, only how it is used afterwards.
 AFTER_THE_SOLUTION = {"affinity", "n_kept", "n_init", "random_state", "views"}
-# Private attributes that a fit keeps for `predict`.
-HIDDEN = frozenset(
-    {
-        "_bipartite",
-        "_centers",
-        "_dictionary",
-        "_frame",
-        "_kernel_maps",
-        "_moments",
-        "_root",
-        "_scaling",
-        "_view_widths",
-    }
-)
-# Attributes that `check` sets; `fit` sets the others and removes those of an earlier fit.
-CHECKED = {"n_features_in_", "feature_names_in_", "view_names_", "_view_widths", "_kernel_maps"}
-
-
-def is_fitted(name: str) -> bool:
-    """Whether an attribute of this name is set by a fit: it ends in _ or is one of `HIDDEN`.
-
-    Examples
-    --------
-    >>> [is_fitted(name) for name in ("labels_", "_root", "_check_params", "fit", "__class__")]
-    [True, True, False, False, False]
-    """
-    shown = name.isidentifier() and name.endswith("_") and not name.startswith("_")
-    return shown or name in HIDDEN
 
 
 class About(NamedTuple):
@@ -95,7 +70,7 @@ class ViewTags(Tags):
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(param,))
 @dataclass(eq=False, repr=False, kw_only=True)
-class MultiViewClusterer(ClusterMixin, BaseEstimator):
+class MultiViewClusterer(Results, ClusterMixin, BaseEstimator):
     """Base of all methods; the classes derived from it are the bases of each kind of method.
 
     A subclass declares its parameters as fields (`polyspan.inputs.params.param`), from which the
@@ -110,7 +85,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
     # numbers of clusters, see `polyspan.solvers.cache`.
     solve_counts: ClassVar[bool] = True
 
-    n_clusters: int = param(integer(1), default=8, kw_only=False)
+    n_clusters: int = param(clusters, default=8, kw_only=False)
     views: Sequence[Any] | None = None
     random_state: int | np.random.RandomState | None = param(seed, default=None)
 
@@ -126,15 +101,18 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
         Parameters
         ----------
         X : list, tuple or dict of (n, d_k) arrays, or one (n, d) array
-            The views, samples in rows: arrays, DataFrames or scipy.sparse matrices. A single
-            2-D array is one view, or several when ``views`` says which columns belong together.
+            The views, samples in rows: arrays, tables or scipy.sparse matrices; or an AnnData, a
+            MuData, or what `load_views` and `load_dataset` return. A single 2-D array is one view,
+            or several when ``views`` says which columns belong together. Tables whose index names
+            the samples are matched by it, in the order of the first one.
         y : ignored
-            For scikit-learn's conventions.
+            For scikit-learn's conventions; a matrix is refused, as it is a view that belongs in X.
 
         Returns
         -------
         self
         """
+        check_y(y)
         views = self.check(X)
         Xs = self.scaled(views)
         found = self._solution(views, Xs, y)
@@ -287,11 +265,11 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
     def _check_new(self, X: Any) -> Views:
         """Check new samples against the views of the fit."""
         views = check_views(X, self.views, self, missing=get_tags(self).missing_views, new=True)
-        arrays = self._in_order(views.arrays, views.names, isinstance(X, Mapping))
+        arrays = self._in_order(views.arrays, views.names)
         arrays = [view if sp.issparse(view) else to_numpy(view) for view in arrays]
         return self._prepare_new(Views(arrays, self.view_names_))
 
-    def _in_order(self, arrays: list[Any], names: list[str], named: bool) -> list[Any]:
+    def _in_order(self, arrays: list[Any], names: list[str]) -> list[Any]:
         """Return new views in the order of the fitted ones, or raise if they do not match."""
         name = type(self).__name__
         if len(arrays) != len(self.view_names_):
@@ -300,7 +278,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):
                 f"was fitted on {len(self.view_names_)}: pass the same views as to fit."
             )
         numbers = [str(k) for k in range(len(self.view_names_))]
-        if named and names != self.view_names_ and self.view_names_ != numbers:
+        if names != self.view_names_ and numbers not in (names, self.view_names_):
             if set(names) != set(self.view_names_):
                 raise ValueError(
                     f"{name}.predict got the views {', '.join(names)}, but the model was fitted on "

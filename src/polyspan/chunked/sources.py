@@ -8,7 +8,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from polyspan.inputs.containers import annotated_kind
+from polyspan.inputs.ids import as_ids
 from polyspan.inputs.optional import require
+from polyspan.inputs.samples import is_frame
+from polyspan.inputs.tables import is_other_table
 
 SUFFIXES = (".npy", ".parquet", ".zarr")
 
@@ -27,6 +31,7 @@ class Parquet:
         self._file = parquet.ParquetFile(path)
         meta, schema = self._file.metadata, self._file.schema_arrow
         index = (schema.pandas_metadata or {}).get("index_columns", [])
+        self._index = [name for name in index if name in schema.names]  # not a range
         self._columns = [i for i, name in enumerate(schema.names) if name not in index]
         bad = [schema.names[i] for i in self._columns if not _is_number(schema.types[i])]
         if bad:
@@ -41,6 +46,12 @@ class Parquet:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Parquet, (self._path,)  # another process opens the file itself
+
+    def ids(self) -> list[str] | None:
+        """The index that pandas wrote, as text; None if there is none, or only a range."""
+        if len(self._index) != 1:
+            return None
+        return as_ids(self._file.read(self._index).column(0).to_pylist())
 
     def __getitem__(self, where: Any) -> np.ndarray:
         rows, columns = where if isinstance(where, tuple) else (where, slice(None))
@@ -119,7 +130,28 @@ def open_views(X: Any) -> tuple[list[Any], list[str]]:
     if len(set(lengths)) > 1:
         told = ", ".join(f"view {a} has {b} samples" for a, b in zip(names, lengths, strict=True))
         raise ValueError(f"The views differ in length: {told}; every view needs the same samples.")
+    _check_ids(views, names)
     return views, names
+
+
+def _check_ids(views: list[Any], names: list[str]) -> None:
+    """Refuse Parquet files whose ids differ: rows that are read in chunks are matched by order."""
+    found = [(name, view.ids()) for view, name in zip(views, names, strict=True) if _has_ids(view)]
+    for name, ids in found[1:]:
+        first, wanted = found[0]
+        if ids != wanted:
+            i = next(
+                i for i, pair in enumerate(zip(ids, wanted, strict=True)) if pair[0] != pair[1]
+            )
+            raise ValueError(
+                f"view {name} has other ids in its index than view {first}, or in another order "
+                f"(row {i}: {ids[i]!r} and {wanted[i]!r}), but rows that are read in chunks are "
+                "matched by order: save the files with the same samples in the same order."
+            )
+
+
+def _has_ids(view: Any) -> bool:
+    return isinstance(view, Parquet) and view.ids() is not None
 
 
 def _open(view: Any, name: str) -> Any:
@@ -128,7 +160,7 @@ def _open(view: Any, name: str) -> Any:
         if path.suffix not in SUFFIXES:
             raise ValueError(
                 f"view {name}: cannot read {path.name}; files that are read in chunks must end in "
-                f"{', '.join(SUFFIXES)}."
+                f"{', '.join(SUFFIXES)}; load_views of polyspan.datasets reads others into memory."
             )
         if not path.exists():
             raise FileNotFoundError(f"view {name}: there is no file {path}.")
@@ -140,6 +172,11 @@ def _open(view: Any, name: str) -> Any:
             view = require("zarr", "scale", f"reading {path.name}").open_array(path, mode="r")
     if sp.issparse(view):
         return sp.csr_array(view)
+    if is_frame(view) or is_other_table(view) or annotated_kind(view):
+        raise ValueError(
+            f"view {name} is a {type(view).__name__} in memory beside views that are read in "
+            "chunks, by order: give it as an array with the samples in their order."
+        )
     if is_dask(view):
         _check_dask(view, name)
     if not hasattr(view, "shape"):

@@ -3,13 +3,13 @@
 import csv
 import hashlib
 import json
-import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from polyspan.atomic import replacing_all
+from polyspan.cli.annotated import annotated_source, is_annotated
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,7 +42,9 @@ def check_targets(
     ValueError: labels.txt: the file name for labels must end in .csv or .tsv
     """
     labels = Path(out)
-    if labels.suffix.lower() not in (".csv", ".tsv"):
+    if is_annotated(labels):
+        annotated_source(labels, files)
+    elif labels.suffix.lower() not in (".csv", ".tsv"):
         raise ValueError(f"{labels}: the file name for labels must end in .csv or .tsv")
     targets = Targets(labels, labels.with_suffix(".json"), None if report is None else Path(report))
     if targets.report is not None and targets.report.suffix.lower() not in (".html", ".htm"):
@@ -142,28 +144,6 @@ def write_json(path: Path, content: Any) -> None:
     """Write what `plain` returned."""
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
     path.write_text(text + "\n", "utf-8")
-
-
-def plain(value: Any) -> Any:
-    """Convert a value to what JSON can hold; anything else becomes text.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> plain({"a": np.arange(2), "b": float("nan"), "c": (None, Path)})
-    {'a': [0, 1], 'b': 'nan', 'c': [None, "<class 'pathlib.Path'>"]}
-    """
-    import numpy as np
-
-    if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
-    if isinstance(value, Mapping):
-        return {str(key): plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else repr(value)
-    return value if isinstance(value, str | int | bool | None) else repr(value)
 
 
 def relative(path: str | Path, folder: Path) -> str:

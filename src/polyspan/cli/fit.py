@@ -10,6 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from polyspan.cli.annotated import (
+    add_options,
+    annotated_source,
+    is_annotated,
+    write_annotated,
+)
 from polyspan.cli.files import (
     Targets,
     check_targets,
@@ -112,10 +118,12 @@ def add(subparsers: Any) -> None:
         help="where to compute, such as cuda (a GPU; needs torch), for methods that support it",
     )
     add_reading_options(parser)
+    add_options(parser)
     parser.add_argument(
         "--out",
         metavar="FILE",
-        help="where to write the labels, .csv or .tsv (default: labels.csv)",
+        help="where to write the labels, .csv or .tsv, or a copy of the .h5ad or .h5mu file with "
+        "the labels in it (default: labels.csv)",
     )
     parser.add_argument("--report", metavar="FILE.html", help="also write a report")
     parser.add_argument("--force", action="store_true", help="replace output files that exist")
@@ -188,6 +196,8 @@ def fit_files(
     max_missing: float = 0.2,
     budget: float | None = None,
     device: str | None = None,
+    obsm: Sequence[str] = (),
+    layers: Sequence[str] = (),
     out: str | Path = "labels.csv",
     report: str | Path | None = None,
     force: bool = False,
@@ -201,7 +211,7 @@ def fit_files(
     ----------
     files : sequence of paths
         One view or several each, see `polyspan.datasets.load_views`, as for `id`, `drop`, `keep`,
-        `missing`, `header`, `samples`, `impute` and `max_missing`.
+        `missing`, `header`, `samples`, `impute`, `max_missing`, `obsm` and `layers`.
     clusters : int, optional
         Number of clusters; estimated from the data when None.
     method : str, optional
@@ -216,7 +226,9 @@ def fit_files(
     device : str, optional
         Where to compute, such as ``"cuda"``, for methods that support it.
     out : path, default="labels.csv"
-        The labels, .csv or .tsv. The settings are written next to it, with the suffix .json.
+        The labels, .csv or .tsv; .h5ad or .h5mu is a copy of the file of that kind that is read,
+        with the labels in it, see `polyspan.annotate`. The settings are written next to it, with
+        the suffix .json.
     report : path, optional
         An HTML report.
     force : bool, default=False
@@ -270,6 +282,8 @@ def fit_files(
         max_missing=max_missing,
         budget=budget,
         device=device,
+        obsm=list(obsm),
+        layers=list(layers),
     )
     with asking():
         _check_readable(files)  # what is read comes before what is written
@@ -284,7 +298,7 @@ def fit_files(
     for words in found.complaints:
         note(words)
     settings = describe_run(request, data, found, sums=sums, targets=targets, command=command)
-    write_together(_writers(targets, data, found, settings, safe_ids), force=force)
+    write_together(_writers(targets, files, data, found, settings, safe_ids), force=force)
     print(f"\n{found_text(found)}\n\n{files_text(targets)}")
     if earlier is not None:
         compare(earlier, settings)
@@ -339,6 +353,7 @@ def _read(request: Request) -> tuple["MatchedViews", list[str]]:
 
 def _writers(
     targets: Targets,
+    files: Sequence[str | Path],
     data: "MatchedViews",
     found: Found,
     settings: dict[str, Any],
@@ -364,5 +379,8 @@ def _writers(
     writers[targets.labels] = partial(
         write_labels, data=data, labels=found.labels, certainty=found.certainty, safe=safe_ids
     )
+    if is_annotated(targets.labels):
+        source = annotated_source(targets.labels, files)
+        writers[targets.labels] = partial(write_annotated, source=source, model=found.estimator)
     writers[targets.settings] = partial(write_json, content=settings)
     return writers

@@ -3,9 +3,10 @@
 import shlex
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from polyspan.cli.annotated import is_annotated
 from polyspan.cli.files import Targets
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ def found_text(found: "Found") -> str:
     """The result: clusters, method or consensus, evidence, sizes, certainty."""
     import numpy as np
 
+    from polyspan.selection.members import tell_lost
+
     names, sizes = np.unique(found.labels, return_counts=True)
     auto = " (number estimated from the data)" if found.evidence is not None else ""
     head = f"{len(names)} cluster{'s' * (len(names) != 1)}{auto} in {found.seconds:.1f} s: "
@@ -67,7 +70,8 @@ def found_text(found: "Found") -> str:
         used = sum(row["weight"] > 0 for row in table)
         members = f"{used} member" + "s" * (used != 1)
         lines = [f"{head}consensus of {members}, chosen without labels from {ran} that ran"]
-        lines += lost_lines(table)
+        see = '; see "members" in the settings file'
+        lines += [one.removesuffix(".") + see for one in tell_lost(table)]
         lines.append(f"nearest to the consensus: {_call(found.estimator.best_estimator_)}")
         lines = [*_structure_lines(found.estimator), *lines, *_rival_lines(found.estimator)]
     if found.evidence is not None:
@@ -79,28 +83,6 @@ def found_text(found: "Found") -> str:
         few = f"{low} sample" + "s" * (low != 1)
         lines.append(f"certainty {mean:.2f} on average, below 0.5 for {few}")
     return "\n".join("\n".join(textwrap.wrap(line, 100)) for line in lines)
-
-
-def lost_lines(table: Sequence[Mapping[str, Any]]) -> list[str]:
-    """How many members failed, how many did not run, and why: a sentence each.
-
-    Examples
-    --------
-    >>> late = {"method": "GRMSC", "status": "not run", "reason": "the budget of 9 s was spent"}
-    >>> lost_lines([late, late])
-    ['2 members (GRMSC) did not run: the budget of 9 s was spent; see "members" in the ...']
-    """
-    lines = []
-    for status, verb in (("failed", "failed"), ("not run", "did not run")):
-        if rows := [row for row in table if row["status"] == status]:
-            reasons = dict.fromkeys(row["reason"].removeprefix("stopped: ") for row in rows)
-            methods = ", ".join(dict.fromkeys(row["method"] for row in rows))
-            why = next(iter(reasons)) + ", among other reasons" * (len(reasons) > 1)
-            lines.append(
-                f"{len(rows)} member{'s' * (len(rows) != 1)} ({methods}) {verb}: {why}; see "
-                '"members" in the settings file'
-            )
-    return lines
 
 
 def _structure_lines(model: Any) -> list[str]:
@@ -144,7 +126,8 @@ def count_text(evidence: Mapping[str, Any]) -> str:
 def files_text(targets: Targets) -> str:
     """The files that were written, and what each contains."""
     again = f"settings; `{repeat_command(targets)}` repeats this run"
-    rows = [(str(targets.labels), "labels"), (str(targets.settings), again)]
+    what = "copy of the data with the labels in obs" if is_annotated(targets.labels) else "labels"
+    rows = [(str(targets.labels), what), (str(targets.settings), again)]
     if targets.report is not None:
         rows.append((str(targets.report), "report; open it in a browser"))
     width = max(len(path) for path, _ in rows)

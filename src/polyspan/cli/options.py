@@ -4,7 +4,18 @@ import argparse
 from typing import Any
 
 # Names of `load_views`.
-READING = ("id", "drop", "keep", "missing", "header", "samples", "impute", "max_missing")
+READING = (
+    "id",
+    "drop",
+    "keep",
+    "missing",
+    "header",
+    "samples",
+    "impute",
+    "max_missing",
+    "obsm",
+    "layers",
+)
 
 
 def add_reading_options(parser: argparse.ArgumentParser) -> None:
@@ -75,5 +86,7 @@ def reading_choices(args: argparse.Namespace) -> dict[str, Any]:
         "samples": args.samples,
         "keep": args.keep or [],
         "impute": args.impute or "none",
+        "obsm": args.obsm or [],
+        "layers": args.layers or [],
         "max_missing": 0.2 if args.max_missing is None else args.max_missing,
     }

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polyspan import __version__
-from polyspan.cli.files import Targets, plain, relative, sample_names, sha256
+from polyspan.annotation import plain
+from polyspan.cli.files import Targets, relative, sample_names, sha256
 from polyspan.cli.messages import note
 from polyspan.cli.request import Request
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 FORMAT = 1  # of the settings file
 ASKED = {"files", "clusters", "method", "set", "seed", "id", "drop", "missing", "header"}
 # Older settings files do not have these.
-ASKED_LATER = {"budget", "device", "samples", "keep", "impute", "max_missing"}
+ASKED_LATER = {"budget", "device", "samples", "keep", "impute", "max_missing", "obsm", "layers"}
 
 
 def describe_run(
@@ -71,6 +72,8 @@ def _asked(request: Request, folder: Path) -> dict[str, Any]:
         "keep": request.keep,
         "impute": request.impute,
         "max_missing": request.max_missing,
+        "obsm": request.obsm,
+        "layers": request.layers,
     }
 
 
@@ -168,6 +171,8 @@ def earlier_request(path: Path, settings: Mapping[str, Any]) -> Request:
         keep=asked.get("keep", []),
         impute=asked.get("impute", "none"),
         max_missing=asked.get("max_missing", 0.2),
+        obsm=asked.get("obsm", []),
+        layers=asked.get("layers", []),
     )
 
 

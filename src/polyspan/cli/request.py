@@ -43,6 +43,8 @@ class Request:
     max_missing: float = 0.2
     budget: float | None = None
     device: str | None = None
+    obsm: Sequence[str] = ()
+    layers: Sequence[str] = ()
 
 
 @contextmanager
@@ -155,7 +157,7 @@ def _set_device(model: Any, request: Request) -> None:
 
 def check_data(data: "MatchedViews", model: Any, clusters: int | None) -> None:
     """Refuse data that the estimator cannot handle."""
-    views, n = dict(zip(data.view_names, data.views, strict=True)), data.views[0].shape[0]
+    n = data.views[0].shape[0]
     if clusters is not None and not 1 <= clusters <= n:
         raise ValueError(f"--clusters {clusters}: must be from 1 to {n}, the number of samples")
     with warnings.catch_warnings():
@@ -164,4 +166,4 @@ def check_data(data: "MatchedViews", model: Any, clusters: int | None) -> None:
             model.set_params(n_clusters=1)  # their number is estimated later
         elif clusters is not None:
             model.set_params(n_clusters=clusters)
-        model.check(views)
+        model.check(data)

@@ -35,27 +35,26 @@ class Found(NamedTuple):
 def cluster(request: Request, data: "MatchedViews", model: Any) -> Found:
     """Cluster the samples."""
     started = time.perf_counter()
-    views = dict(zip(data.view_names, data.views, strict=True))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if request.method is None:
-            evidence = _fit_consensus(model, views)
+            evidence = _fit_consensus(model, data)
         else:
-            evidence = _fit_method(request, model, views)
+            evidence = _fit_method(request, model, data)
     seconds = time.perf_counter() - started
     told = [one for one in caught if issubclass(one.category, UserWarning | RuntimeWarning)]
     complaints = tuple(dict.fromkeys(str(one.message) for one in told))
     return Found(model, evidence, seconds, complaints)
 
 
-def _fit_consensus(model: Any, views: dict[str, Any]) -> Any:
+def _fit_consensus(model: Any, data: "MatchedViews") -> Any:
     """Fit a consensus, which estimates the number of clusters itself."""
     with showing(type(model).__name__):
-        model.fit(views)
+        model.fit(data)
     return model.evidence_ or None
 
 
-def _fit_method(request: Request, model: Any, views: dict[str, Any]) -> Any:
+def _fit_method(request: Request, model: Any, data: "MatchedViews") -> Any:
     """Fit one method; if no number of clusters was given, estimate it from the data."""
     from polyspan import count_clusters, watching
 
@@ -65,8 +64,8 @@ def _fit_method(request: Request, model: Any, views: dict[str, Any]) -> Any:
         if request.clusters is None:
             bar.update(task, words="counting clusters")
             where = request.device or model.get_params(deep=False).get("device")
-            count, evidence = count_clusters(views, random_state=request.seed, device=where)
+            count, evidence = count_clusters(data, random_state=request.seed, device=where)
             model.set_params(n_clusters=int(count))
         with watching(partial(follow, bar, task)):
-            model.fit(views)
+            model.fit(data)
     return evidence

@@ -9,8 +9,9 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from polyspan.datasets.ids import ROW_NUMBERS, counts_rows, first_repeated
+from polyspan.datasets.ids import ROW_NUMBERS, counts_rows
 from polyspan.datasets.parts import Part
+from polyspan.inputs.ids import first_repeated
 
 
 def without_row_numbers(parts: list[Part]) -> list[Part]:

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polyspan.inputs.ids import is_missing
+from polyspan.inputs.names import quoted
+
 LABEL_NAMES = ["truth", "truelabel", "true_label", "label", "labels", "gt", "gnd", "y", "target"]
-# What programs write for a missing value: pandas, R, SQL, spreadsheets.
-MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "<na>"})
 THINGS = "sample|subject|patient|participant|case|donor|cell|barcode"
 ID_NAME = re.compile(f"(({THINGS}|obs|row)?(id|name)|{THINGS}|key|index|uu?id)s?")
 
@@ -134,17 +135,6 @@ def as_numbers(column: Sequence[Any]) -> NDArray[np.float64] | None:
     return None if any(isinstance(v, str) and "_" in v for v in column) else found
 
 
-def is_missing(value: Any) -> bool:
-    """Whether a field of a table is empty or holds a word for a missing value.
-
-    Examples
-    --------
-    >>> is_missing("NA"), is_missing(None), is_missing("0")
-    (True, True, False)
-    """
-    return value is None or (isinstance(value, str) and value.strip().lower() in MISSING)
-
-
 def is_id_name(name: str) -> bool:
     """Whether a column with this name holds ids.
 
@@ -165,15 +155,3 @@ def is_like_id(name: str) -> bool:
     (True, False)
     """
     return is_id_name(name) or name.lower().endswith("_id")
-
-
-def quoted(names: Iterable[str], most: int = 12) -> str:
-    """Names for a message, at most the first ``most`` of them.
-
-    Examples
-    --------
-    >>> quoted(["a", "b", "c"], most=2)
-    "'a', 'b' and 1 more"
-    """
-    listed = [repr(name) for name in names]
-    return ", ".join(listed[:most]) + (f" and {len(listed) - most} more" * (len(listed) > most))

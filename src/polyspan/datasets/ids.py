@@ -17,9 +17,9 @@ from polyspan.datasets.columns import (
     as_numbers,
     is_id_name,
     is_like_id,
-    is_missing,
     quoted,
 )
+from polyspan.inputs.ids import as_ids, is_missing
 
 ROW_NUMBERS = re.compile(r"|index|Unnamed: \d+(\.\d+)*")  # columns that may just count the rows
 
@@ -178,40 +178,3 @@ def counts_rows(ids: list[str], in_order: bool = False) -> bool:
     """
     found = [list(map(str, range(k, len(ids) + k))) for k in (0, 1)]
     return ids in found if in_order else set(ids) in map(set, found)
-
-
-def as_ids(values: Sequence[Any]) -> list[str]:
-    """Ids as strings: 7, 7.0 and "7" are the same; a missing id is empty.
-
-    Examples
-    --------
-    >>> as_ids([7, 7.0, " 7", None])
-    ['7', '7', '7', '']
-    """
-
-    def word(value: Any) -> str:
-        if is_missing(value):
-            return ""
-        if isinstance(value, float | np.floating):
-            if np.isnan(value):
-                return ""
-            return str(int(value)) if value == int(value) else str(value)
-        return (value.decode() if isinstance(value, bytes) else str(value)).strip()
-
-    return [word(value) for value in values]
-
-
-def first_repeated(ids: list[str]) -> str:
-    """Say which id is repeated, and where.
-
-    Examples
-    --------
-    >>> first_repeated(["fox", "bee", "fox"])
-    "'fox' is sample 1 and sample 3"
-    """
-    first: dict[str, int] = {}
-    for i, one in enumerate(ids, start=1):
-        if one in first:
-            return f"{one!r} is sample {first[one]} and sample {i}"
-        first[one] = i
-    return "they are"

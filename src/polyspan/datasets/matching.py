@@ -20,6 +20,7 @@ from polyspan.datasets.alignment import (
     tell_lacking,
     without_row_numbers,
 )
+from polyspan.datasets.held import check_keys, name_sources
 from polyspan.datasets.parts import BIO, Part, Reading, read_parts, view_names
 from polyspan.datasets.readers import check_file
 from polyspan.inputs.filling import check_imputing, describe, fill
@@ -68,11 +69,12 @@ class MatchedViews:
         shapes = zip(self.view_names, self.views, strict=True)
         words = ", ".join(f"{name} {view.shape[1]}" for name, view in shapes)
         n = self.views[0].shape[0]
-        return f"MatchedViews({n} samples by {self.matched_by}, {len(self.views)} views ({words}))"
+        count = f"{len(self.views)} view{'s' * (len(self.views) != 1)}"
+        return f"MatchedViews({n} samples by {self.matched_by}, {count} ({words}))"
 
 
 def load_views(
-    paths: Sequence[str | Path],
+    paths: Any,
     *,
     id: str | Sequence[str] = (),
     drop: Sequence[str] = (),
@@ -82,20 +84,24 @@ def load_views(
     samples: str | None = None,
     impute: str = "none",
     max_missing: float = 0.2,
+    obsm: Sequence[str] = (),
+    layers: Sequence[str] = (),
 ) -> MatchedViews:
-    r"""Load views from several files and match their samples.
+    r"""Load views from several files, or from tables in memory, and match their samples.
 
     `polyspan fit` reads files this way; error messages name its options, which have the same names
     here.
 
     Parameters
     ----------
-    paths : sequence of str or Path
-        Tables (.csv, .tsv, .txt, .parquet) and matrices (.npy, .mtx) are one view each. Every
-        sheet of .xlsx is a view, and every matrix or data frame in R's .rds and .rda.
+    paths : list of str or Path, or of tables, AnnData or MuData; or a dict of tables
+        The sources of the views; one alone need not be in a list. Tables in memory are those of
+        pandas, whose index holds the ids unless it is 0, 1, ..., n - 1, polars and pyarrow.
+        Of files, tables (.csv, .tsv, .txt, .parquet) and matrices (.npy, .mtx) are one view each.
+        Every sheet of .xlsx is a view, and every matrix or data frame in R's .rds and .rda.
         .npz and .mat may hold several, see `load_file`; labels in them are not used. AnnData
         (.h5ad) is one view, its X; MuData (.h5mu) is one view per modality; both need the extra
-        ``polyspan[bio]``.
+        ``polyspan[bio]``, and ``obsm`` and ``layers`` choose other matrices of theirs.
     id : str or sequence of str, optional
         Name of the id column, or several names if the files differ. By default, see the notes.
     drop : sequence of str, optional
@@ -117,6 +123,10 @@ def load_views(
     max_missing : float, default=0.2
         With ``impute``: features that lack more than this share of their values are left out;
         samples that then lack more than this share count as lacking the view, see ``missing``.
+    obsm, layers : sequence of str, optional
+        Keys of AnnData and MuData: if any are named, these matrices are the views, and X is not,
+        unless it is named as the layer ``"X"``. In a MuData, ``"rna:counts"`` is a key of one
+        modality, and ``"counts"`` that of every modality that has it.
 
     Returns
     -------
@@ -145,6 +155,14 @@ def load_views(
     MatchedViews(2 samples by id, 2 views (look 2, sound 1))
     >>> data.ids, data.lacking
     (['wren', 'bee'], {'look': ['bat'], 'sound': ['fox']})
+
+    Tables in memory, of which one lacks a sample:
+
+    >>> import pandas as pd
+    >>> look = pd.DataFrame({"legs": [2.0, 4, 6]}, index=["wren", "fox", "bee"])
+    >>> sound = pd.DataFrame({"pitch": [9.0, 7]}, index=["bee", "wren"])
+    >>> load_views({"look": look, "sound": sound}, missing="drop").ids
+    ['wren', 'bee']
     """
     if missing not in ("fail", "drop", "keep"):
         raise ValueError(f"missing must be 'fail', 'drop' or 'keep'; got {missing!r}")
@@ -153,9 +171,13 @@ def load_views(
     check_imputing(impute, max_missing)
     wanted = [id] if isinstance(id, str) else list(id)
     notes: list[str] = []
-    files = check_paths([Path(path) for path in paths])
-    parts = read_parts(files, Reading(wanted, drop, keep, header, samples), notes)
-    names = view_names(parts)
+    files, held = name_sources(paths)
+    if len(held) < len(files) or not files:
+        check_paths([path for path in files if path not in held])
+    how = Reading(wanted, drop, keep, header, samples, obsm, layers)
+    check_keys(obsm, layers, files, held)
+    parts = read_parts(files, how, notes, held)
+    names = view_names(parts, held)
     parts = parts if wanted or samples == "columns" else without_row_numbers(parts)
     if impute != "none":
         parts = [

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,24 +14,26 @@ from scipy import sparse
 
 from polyspan.datasets.columns import Columns, as_numbers, is_id_name, is_like_id, quoted
 from polyspan.datasets.files import load_file
+from polyspan.datasets.held import held_tables
 from polyspan.datasets.ids import (
     Table,
     all_whole,
-    as_ids,
-    first_repeated,
     id_columns,
     may_be_ids,
     may_number_rows,
     numbers_rows,
 )
-from polyspan.datasets.orientation import check_labels, check_rows, is_feature_name
 from polyspan.datasets.readers import check_file, read_file
 from polyspan.datasets.rfiles import RTable
 from polyspan.datasets.safety import check_links
 from polyspan.datasets.tables import R_FILES, TABLES, place, read_tables
+from polyspan.inputs.containers import annotated_kind, blocks
+from polyspan.inputs.ids import as_ids, first_repeated
 from polyspan.inputs.optional import require
+from polyspan.inputs.orientation import check_labels, check_rows, is_feature_name
 
 BIO = (".h5ad", ".h5mu")
+NONE_HELD: Mapping[Path, Any] = MappingProxyType({})
 
 
 class Part(NamedTuple):
@@ -53,19 +56,28 @@ class Reading(NamedTuple):
     keep: Sequence[str] = ()
     header: bool | None = None
     samples: str | None = None
+    obsm: Sequence[str] = ()
+    layers: Sequence[str] = ()
 
 
-def read_parts(files: Sequence[Path], how: Reading, notes: list[str]) -> list[Part]:
-    """All views of all files, in order; messages for the user are added to the notes."""
-    found: dict[str, tuple[Path, str, Table | RTable]] = {
-        place(path, name): (path, name, table)
-        for path in files
-        if check_file(path, BIO) in TABLES
-        for name, table in _read_tables(path, how, notes).items()
-    }
+def read_parts(
+    files: Sequence[Path], how: Reading, notes: list[str], held: Mapping[Path, Any] = NONE_HELD
+) -> list[Part]:
+    """All views of all files, in order; messages for the user are added to the notes.
+
+    ``held`` are sources in memory, under the names they have among the files.
+    """
+    in_memory, indexes = held_tables(held, how.drop, how.id)
+    found: dict[str, tuple[Path, str, Table | RTable]] = {}
+    for path in files:
+        if path in in_memory:
+            found[str(path)] = path, "", in_memory[path]
+        elif path not in held and check_file(path, BIO) in TABLES:
+            for name, table in _read_tables(path, how, notes).items():
+                found[place(path, name)] = path, name, table
     tables = {where: one for where, (_, _, one) in found.items() if isinstance(one, Table)}
     across = how.samples == "columns"
-    chosen = {} if across else id_columns(tables, list(how.id))
+    chosen = {} if across else id_columns(tables, list(how.id)) | ({} if how.id else indexes)
     by_file: dict[Path, list[Part]] = {path: [] for path in files}
     for where, (path, name, table) in found.items():
         if not isinstance(table, Table):
@@ -84,7 +96,9 @@ def read_parts(files: Sequence[Path], how: Reading, notes: list[str]) -> list[Pa
     if how.samples is None:
         _check_rows(found, chosen, by_file, notes)
     for path in files:
-        if not by_file[path]:
+        if path in held and not by_file[path]:
+            by_file[path] = _from_memory(path, held[path], how)
+        elif not by_file[path]:
             by_file[path] = _read(path, how, notes)
     parts = [part for path in files for part in by_file[path]]
     _check_named(parts, how)
@@ -112,18 +126,30 @@ def _check_named(parts: list[Part], how: Reading) -> None:
         raise ValueError(f"no table has a column {quoted(absent)} to keep")
 
 
-def view_names(parts: list[Part]) -> list[str]:
-    """The file names without extensions, or the paths as given if two would be the same."""
+def view_names(parts: list[Part], held: Mapping[Path, Any] = NONE_HELD) -> list[str]:
+    """The file names without extensions, or the paths as given if two would be the same.
+
+    An AnnData or MuData in memory, alone, needs no name besides those of its matrices.
+    """
+    if len({part.file for part in parts}) == 1 and any(map(annotated_kind, held.values())):
+        return [part.name or "X" for part in parts]
     stems = {part.file: Path(re.sub(r"(?i)\.gz$", "", Path(part.file).name)).stem for part in parts}
+    stems |= {str(path): str(path) for path in held}
     if len(set(stems.values())) < len(stems):
         stems = {file: file for file in stems}
     return [stems[part.file] + (f":{part.name}" if part.name else "") for part in parts]
 
 
+def _from_memory(path: Path, data: Any, how: Reading) -> list[Part]:
+    if annotated_kind(data):
+        return _annotated(path, data, how)
+    return [Part(str(path), "", _floats(data.T if how.samples == "columns" else data))]
+
+
 def _read(path: Path, how: Reading, notes: list[str]) -> list[Part]:
     ending = check_file(path, BIO)
     if ending in BIO:
-        return _read_bio(path, ending, how)
+        return _annotated(path, read_annotated(path), how)
     data = load_file(path, samples=how.samples)
     for name, view in zip(data.view_names, data.views, strict=True):
         if 0 in view.shape:
@@ -153,8 +179,10 @@ def _ids_of_npz(path: Path, wanted: list[str], n: int) -> tuple[list[str] | None
     return None, ""
 
 
-def _read_bio(path: Path, ending: str, how: Reading) -> list[Part]:
-    package, read = ("anndata", "read_h5ad") if ending == ".h5ad" else ("mudata", "read_h5mu")
+def read_annotated(path: Path) -> Any:
+    """The AnnData or MuData in a .h5ad or .h5mu file."""
+    cells = path.suffix.lower() == ".h5ad"
+    package, read = ("anndata", "read_h5ad") if cells else ("mudata", "read_h5mu")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # both warn of future changes that do not concern the user
         module = require(package, "bio", path.name)
@@ -162,26 +190,27 @@ def _read_bio(path: Path, ending: str, how: Reading) -> list[Part]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            data = getattr(module, read)(path)
+            return getattr(module, read)(path)
     except Exception as error:  # a damaged file may raise any exception
         first = str(error).strip().split("\n")[0]
         raise ValueError(f"{path} cannot be read by {package}: {first}") from error
+
+
+def _annotated(path: Path, data: Any, how: Reading) -> list[Part]:
+    """The views of an AnnData or MuData."""
     parts = []
-    for name, one in {"": data}.items() if ending == ".h5ad" else data.mod.items():
-        here = f"{path}:{name}" if name else str(path)
-        if one.X is None or 0 in one.shape:
-            raise ValueError(f"{here} has no X, or an empty X: there is nothing to cluster")
-        matrix = one.X if sparse.issparse(one.X) else np.asarray(one.X)
+    for one in blocks(data, how.obsm, how.layers, str(path)):
+        table, matrix = one.table, one.matrix
         if matrix.dtype.kind not in "biuf":
+            here = f"{path}:{one.name}" if one.name else str(path)
             raise ValueError(f"{here}: X holds {matrix.dtype} values: convert them to numbers")
-        if how.samples == "columns":
-            one, matrix = one.T, matrix.T
-        column = next((name for name in how.id if name in one.obs), None)
-        values = one.obs_names if column is None else one.obs[column]
+        columns = one.columns
+        if how.samples == "columns" and columns is not None:
+            table, matrix, columns = table.T, matrix.T, list(table.obs_names)
+        column = next((name for name in how.id if name in table.obs), None)
+        values = table.obs_names if column is None else table.obs[column]
         ids, id_name = as_ids(list(values)), column or "obs_names"
-        parts.append(Part(str(path), name, _floats(matrix), ids, id_name, list(one.var_names)))
-    if not parts:
-        raise ValueError(f"{path} holds no modality")
+        parts.append(Part(str(path), one.name, _floats(matrix), ids, id_name, columns or ()))
     return parts
 
 

@@ -1,4 +1,4 @@
-"""Error messages for unknown names, suggesting the closest known ones."""
+"""Names in error messages: unknown ones, with the closest known, and lists of them."""
 
 import difflib
 from collections.abc import Iterable, Mapping
@@ -50,3 +50,15 @@ def unknown_name(
     if where:
         return f"{where} has no {kind} {name!r}{hint}{everything * (not guesses)}"
     return f"no {kind} is called {name!r}{hint}{everything}"
+
+
+def quoted(names: Iterable[str], most: int = 12) -> str:
+    """Names for a message, at most the first ``most`` of them.
+
+    Examples
+    --------
+    >>> quoted(["a", "b", "c"], most=2)
+    "'a', 'b' and 1 more"
+    """
+    listed = [repr(name) for name in names]
+    return ", ".join(listed[:most]) + (f" and {len(listed) - most} more" * (len(listed) > most))

@@ -90,6 +90,19 @@ def integer(low: int, *, none: str | None = None) -> Check:
 positive = real(0, open_low=True)
 
 
+def clusters(value: Any) -> str | None:
+    """Check a number of clusters; ``"auto"`` is only known elsewhere.
+
+    Examples
+    --------
+    >>> clusters("auto")
+    "a whole number >= 1 (ConsensusClusterer(n_clusters='auto') estimates it)"
+    """
+    words = integer(1)(value)
+    automatic = isinstance(value, str) and value == "auto"
+    return f"{words} (ConsensusClusterer(n_clusters='auto') estimates it)" if automatic else words
+
+
 def neighbors(usual: int) -> Check:
     """Check a number of neighbours: a whole number, or None for ``min(usual, n - 1)``.
 

@@ -7,7 +7,10 @@ import numpy as np
 import scipy.sparse as sp
 from array_api_compat import array_namespace, device
 
+from polyspan.inputs.ids import as_ids
+from polyspan.inputs.samples import is_frame
 from polyspan.inputs.scaling import STANDARDISED, Scale
+from polyspan.inputs.tables import match_kernel, numbers_of
 from polyspan.solvers.arrays import Array, astype, to_numpy
 from polyspan.solvers.eigen import eigh
 
@@ -88,9 +91,17 @@ def check_kernel_scales(owner: str, scale: Scale, graph_scale: Scale) -> None:
 
 
 def check_graphs(
-    owner: str, graphs: Any, names: Sequence[str], n: int, second_width: str = "own"
+    owner: str,
+    graphs: Any,
+    names: Sequence[str],
+    n: int,
+    second_width: str = "own",
+    ids: Any = None,
 ) -> list[sp.csr_array]:
     """Check one n x n graph per view: symmetric, finite, non-negative; the diagonal is dropped.
+
+    Rows and columns of a DataFrame are put in the order of the samples' ``ids``, if these are
+    known.
 
     Examples
     --------
@@ -125,7 +136,7 @@ def check_graphs(
         if tuple(graph.shape) != (n, n):
             size = " x ".join(map(str, graph.shape))
             raise ValueError(f"{what} is {size}: it must be {n} x {n} for {n} samples.")
-        graph = graph.to_numpy() if hasattr(graph, "columns") else graph  # a DataFrame
+        graph = _in_order(graph, what, ids) if is_frame(graph) else numbers_of(graph)
         Lambda = sp.csr_array(graph if sp.issparse(graph) else to_numpy(graph))
         if Lambda.dtype.kind not in "fiub":
             raise ValueError(f"{what} holds {Lambda.dtype} values: convert them to numbers.")
@@ -142,6 +153,23 @@ def check_graphs(
         Lambda.eliminate_zeros()
         checked.append(Lambda)
     return checked
+
+
+def _in_order(graph: Any, what: str, ids: Any) -> Any:
+    """The values of a DataFrame, with the samples in the order of their ids."""
+    values, own = match_kernel(graph.to_numpy(), graph), as_ids(graph.index)
+    wanted = own if ids is None else as_ids(ids)
+    if own == wanted or own == [str(i) for i in range(len(own))]:
+        return values
+    if len(set(own)) < len(own) or set(own) != set(wanted):
+        shared = len(set(own) & set(wanted))
+        raise ValueError(
+            f"{what} has {shared} of the {len(wanted)} samples in its index: give it the ids of "
+            "the views in index and columns, each once."
+        )
+    place = {one: i for i, one in enumerate(own)}
+    order = [place[one] for one in wanted]
+    return values[np.ix_(order, order)]
 
 
 def like(Lambda: sp.csr_array, X: Array) -> Array:

@@ -4,16 +4,33 @@ Every error is one sentence that names the view and says what to do. Input is ne
 """
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from array_api_compat import array_namespace, device, is_array_api_obj, is_numpy_array
-from sklearn.utils import check_array
+from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import validate_data
 
+from polyspan.inputs.containers import dimensions, open_views
+from polyspan.inputs.ids import as_ids
+from polyspan.inputs.orientation import check_shared
 from polyspan.inputs.rows import check_content, look
+from polyspan.inputs.samples import Samples, is_frame, match_rows, samples_of
+from polyspan.inputs.tables import (
+    check_tables,
+    column_names,
+    is_other_table,
+    match_columns,
+    match_kernel,
+    numbers_of,
+)
+
+TURN = (
+    "use fit(load_views(X, samples='columns')) if they are, and samples='rows' if not "
+    "(load_views is in polyspan.datasets)."
+)
 
 
 class Views(NamedTuple):
@@ -56,12 +73,15 @@ def check_views(
     Parameters
     ----------
     X : list, tuple or dict of (n, d_k) arrays, or one (n, d) array
-        The views: NumPy or other array-API arrays, DataFrames or scipy.sparse matrices.
+        The views: NumPy or other array-API arrays, scipy.sparse matrices, or tables of pandas,
+        polars or pyarrow. Or an AnnData (its X), a MuData (X of every modality), or what
+        `load_views` and `load_dataset` return. Rows are matched by id where every view has ids
+        (a pandas index, obs_names), in the order of the first view; otherwise by order.
     views : sequence of slices or index lists, optional
         Which columns of a single 2-D ``X`` form which view.
     estimator : estimator, optional
         Gets ``n_features_in_`` (and ``feature_names_in_`` for one DataFrame), as scikit-learn
-        requires.
+        requires, and ``sample_ids_`` if the samples have ids.
     missing : bool, default=False
         Allow rows of NaN: samples that lack the view.
     new : bool, default=False
@@ -84,9 +104,9 @@ def check_views(
     """
     if isinstance(X, Views):  # already checked, by a method that calls another one
         if estimator is not None:
-            estimator.n_features_in_ = sum(view.shape[1] for view in X.arrays)
+            remember(estimator, sum(view.shape[1] for view in X.arrays))
         return X
-    several = _as_several(X)
+    several, order = open_views(X)
     if several is not None:
         if views is not None:
             raise ValueError(
@@ -94,56 +114,108 @@ def check_views(
                 f"of {len(several)} views: leave views out."
             )
         names = list(several)
-        arrays = [_check_one(view, f"view {name}", None) for name, view in several.items()]
+        tables, samples = match_rows(several, order)
+        arrays = [_check_one(view, f"view {name}", None) for name, view in tables.items()]
+        arrays, columns = _match_columns(arrays, tables, estimator, new)
         if estimator is not None and not new:
-            estimator.n_features_in_ = sum(view.shape[1] for view in arrays)
             vars(estimator).pop("feature_names_in_", None)  # from an earlier fit
+            remember(estimator, sum(view.shape[1] for view in arrays), samples, columns)
     else:
         whole = _check_one(X, "X", estimator, new)
         arrays = [whole] if views is None else _cut(whole, views)
         names = [str(k) for k in range(len(arrays))]
+        if estimator is not None and not new:
+            samples = samples_of(X.index, X.index.name) if is_frame(X) else None
+            remember(estimator, int(whole.shape[1]), samples)
     arrays = _one_dtype(arrays, names)
     check_content([look(view) for view in arrays], names, missing=missing, new=new)
     return Views(arrays, names)
 
 
-def _as_several(X: Any) -> dict[str, Any] | None:
-    """Return the views by name, or None when X is a single 2-D array."""
-    if sp.issparse(X):  # first, because dok_array is a dict
-        return None
-    if isinstance(X, Mapping | list | tuple) and len(X) == 0:
-        raise ValueError(f"X is an empty {type(X).__name__}: give at least one view.")
-    if isinstance(X, Mapping):
-        return {repr(name): view for name, view in X.items()}
-    if isinstance(X, list | tuple) and any(_dimensions(view) >= 2 for view in X):
-        return {str(k): view for k, view in enumerate(X)}
-    return None  # a list of lists of numbers is one array, not a list of views
+def check_y(y: Any) -> None:
+    """Refuse a second matrix where scikit-learn has the labels: it is a view.
+
+    Examples
+    --------
+    >>> check_y([0, 1, 1])
+    >>> check_y(np.eye(3))
+    Traceback (most recent call last):
+    ...
+    ValueError: y has more than one column, so it is a view: pass all views as one list, ...
+    """
+    if dimensions(y) < 2:
+        return
+    width = y.shape[1] if hasattr(y, "shape") else len(y[0])
+    if dimensions(y) > 2 or width > 1:
+        raise ValueError(
+            "y has more than one column, so it is a view: pass all views as one list, fit([A, B])."
+        )
 
 
-def _dimensions(view: Any) -> int:
-    """Count dimensions without converting; for lists, count the nesting."""
-    if hasattr(view, "shape"):
-        return len(view.shape)
-    if isinstance(view, list | tuple):
-        return 1 + (_dimensions(view[0]) if view else 0)
-    return 0
+def _match_columns(
+    arrays: list[Any], tables: dict[str, Any], estimator: Any, new: bool
+) -> tuple[list[Any], dict[str, list[str]]]:
+    """Match the columns of new tables to those of the fit, and of kernels to their rows."""
+    known = getattr(estimator, "_view_columns", {}) if new else {}
+    columns = {name: own for name, view in tables.items() if (own := column_names(view))}
+    pairs = zip(tables, arrays, strict=True)
+    if new:
+        found = [match_columns(x, name, columns.get(name), known.get(name)) for name, x in pairs]
+    elif estimator is not None and get_tags(estimator).input_tags.pairwise:
+        found = [match_kernel(x, tables[name]) for name, x in pairs]
+        columns = {name: as_ids(tables[name].index) for name in columns if is_frame(tables[name])}
+    else:
+        told = {f"view {name}": own for name, own in columns.items()}
+        check_shared(told, TURN)
+        found = arrays
+    return found, columns
+
+
+def remember(
+    estimator: Any,
+    n_features: int,
+    samples: Samples | None = None,
+    columns: dict[str, list[str]] | None = None,
+) -> None:
+    """Set what an estimator remembers of its input; ids and columns of an earlier fit go.
+
+    Examples
+    --------
+    >>> from polyspan import GRMSC
+    >>> model = GRMSC()
+    >>> remember(model, 7, samples_of(["wren", "fox"]))
+    >>> model.n_features_in_, model.sample_ids_
+    (7, array(['wren', 'fox'], dtype=object))
+    """
+    estimator.n_features_in_ = n_features
+    for name in ("sample_ids_", "_id_name", "_view_columns"):
+        vars(estimator).pop(name, None)
+    if samples is not None:
+        vars(estimator).update(sample_ids_=samples.ids, _id_name=samples.name)
+    if columns:
+        vars(estimator).update(_view_columns=columns)
 
 
 def _check_one(view: Any, name: str, estimator: Any, new: bool = False) -> Any:
     """Return one view as a 2-D float array or csr_array; finiteness is checked later."""
-    if _dimensions(view) not in (0, 2):  # 0: unknown
+    check_tables(view, name)
+    if not any(hasattr(view, one) for one in ("shape", "__array__", "__len__", "__float__")):
         raise ValueError(
-            f"{name} is {_dimensions(view)}-D: a view is 2-D, with samples in rows and features in "
+            f"{name} is a {type(view).__name__}: give a 2-D array or table, with samples in rows."
+        )
+    if dimensions(view) not in (0, 2):  # 0: unknown
+        raise ValueError(
+            f"{name} is {dimensions(view)}-D: a view is 2-D, with samples in rows and features in "
             "columns; Reshape your data."
         )
     if is_array_api_obj(view) and not is_numpy_array(view):
-        return _check_foreign(view, name, estimator, new)
-    if hasattr(view, "dtypes") and hasattr(view, "columns"):
-        _check_columns(view, name)
+        return _check_foreign(view, name)
     try:
         kept: dict[str, Any] = {"accept_sparse": "csr", "dtype": "numeric"}
+        if is_frame(view) or is_other_table(view):  # stored by column: sums would round otherwise
+            kept["order"] = "C"
         if estimator is None:
-            view = check_array(view, ensure_all_finite=False, input_name=name, **kept)
+            view = check_array(numbers_of(view), ensure_all_finite=False, input_name=name, **kept)
         else:
             view = validate_data(estimator, view, reset=not new, ensure_all_finite=False, **kept)
     except (TypeError, ValueError, OverflowError) as error:
@@ -167,23 +239,7 @@ def _canonical(view: Any) -> Any:
     return view
 
 
-def _check_columns(view: Any, name: str) -> None:
-    """Refuse DataFrame columns that are not numbers, by name."""
-    # Numbers and booleans, nullable or not, have these kinds; text, dates and categories do not.
-    bad = [
-        str(column)
-        for column, dtype in zip(view.columns, view.dtypes, strict=True)
-        if getattr(dtype, "kind", "O") not in "fiub"
-    ]
-    if bad:
-        shown = ", ".join(repr(column) for column in bad[:5]) + (", ..." if len(bad) > 5 else "")
-        raise ValueError(
-            f"{name} has {len(bad)} column{'s'[: len(bad) > 1]} that are not numbers ({shown}): "
-            "drop or encode them first."
-        )
-
-
-def _check_foreign(view: Any, name: str, estimator: Any, new: bool) -> Any:
+def _check_foreign(view: Any, name: str) -> Any:
     """Check an array of another library (torch, cupy, array-api-strict) without moving it."""
     xp = array_namespace(view)
     if 0 in view.shape:
@@ -192,8 +248,6 @@ def _check_foreign(view: Any, name: str, estimator: Any, new: bool) -> Any:
         raise ValueError(f"{name}: Complex data not supported; take real and imaginary parts.")
     if view.dtype not in (xp.float32, xp.float64):
         view = xp.astype(view, xp.float64)
-    if estimator is not None and not new:
-        estimator.n_features_in_ = int(view.shape[1])
     return view
 
 

@@ -221,7 +221,8 @@ class GRMSC(Penalised, OnDevice, RepresentationClusterer):
 
     def _given_graphs(self, n: int) -> list[Any]:
         """Checked first-order graphs of the views with a non-zero weight."""
-        found = check_graphs("GRMSC", self.graphs, self.view_names_, n, self.second_width)
+        ids = getattr(self, "sample_ids_", None)
+        found = check_graphs("GRMSC", self.graphs, self.view_names_, n, self.second_width, ids)
         if self.view_weights is None:
             return found
         return [graph for graph, w in zip(found, self.view_weights, strict=True) if w > 0]

@@ -8,6 +8,8 @@ from array_api_compat import is_array_api_obj
 from sklearn.utils.validation import check_is_fitted
 
 from polyspan.base import MultiViewClusterer
+from polyspan.inputs.containers import open_views
+from polyspan.inputs.samples import match_rows
 from polyspan.inputs.scaling import SCALES, Scaling, scaling_per_view
 from polyspan.selection import ConsensusClusterer
 from polyspan.selection.count import Evidence
@@ -50,7 +52,7 @@ def check_content(
     notes: Any,
 ) -> Content:
     """Check that all parts of a report fit together, before anything is computed."""
-    arrays = [_array(view) for view in views]
+    arrays = [_array(view) for view in _matched(list(views))]
     names = [str(name) for name in view_names]
     ids = [str(name) for name in sample_ids]
     if not arrays:
@@ -131,6 +133,12 @@ def _agreeing(estimator: MultiViewClusterer, labels: np.ndarray) -> int:
     if not np.array_equal(estimator.labels_, labels):
         return 0
     return sum(row["weight"] > 0 for row in estimator.table_)
+
+
+def _matched(views: list[Any]) -> list[Any]:
+    """Views with their rows in the order of the first, as a fit has them."""
+    opened, order = open_views(views) if views else (None, None)
+    return views if opened is None else list(match_rows(opened, order)[0].values())
 
 
 def _array(x: Any) -> Any:

@@ -7,6 +7,7 @@ those of other families of methods, and by what the views say of them; the sampl
 once more by how often the best fifth put them together.
 """
 
+import html
 import time
 import warnings
 from collections.abc import Sequence
@@ -27,7 +28,7 @@ from polyspan.selection.camps import alternatives
 from polyspan.selection.consensus import FEWEST, consensus, pairwise_nmi, rank_members
 from polyspan.selection.count import Evidence, check_countable, count
 from polyspan.selection.grids import default_members
-from polyspan.selection.members import Row, fit_members, html_table, text_table
+from polyspan.selection.members import Row, fit_members, html_table, tell_lost, text_table
 from polyspan.selection.quality import scaled_graphs, view_modularity
 from polyspan.selection.structure import find_structure
 from polyspan.selection.viewgraphs import labels_for
@@ -163,7 +164,6 @@ class ConsensusClusterer(MultiViewClusterer):
         cost="that of its members",
     )
     view_tags = {"missing_views": True}
-    view_tags = {"missing_views": True}
 
     n_clusters: int | str = param(  # type: ignore[assignment]
         count_or_auto, default="auto", kw_only=False
@@ -208,7 +208,7 @@ class ConsensusClusterer(MultiViewClusterer):
             others = [row["n_clusters"] for row in evidence.get("shortlist", [])]
             if others := [one for one in others if one != c]:
                 by_number |= labels_for(views, others)
-        told = _too_few(ran)
+        told = _too_few(ran, table)
         learnt = {
             "certainty_": None if told else certainty,
             "n_clusters_": c,
@@ -264,21 +264,24 @@ class ConsensusClusterer(MultiViewClusterer):
         """The parameters; after a fit, also the clusters and a short table of the members."""
         if not hasattr(self, "table_"):
             return repr(self)
-        return f"{self!r}\n{self._found()}\n{text_table(self.table_)}"
+        return "\n".join([repr(self), *self._found(), text_table(self.table_)])
 
-    def _found(self) -> str:
+    def _found(self) -> list[str]:
+        """The clusters, and the members that are lost, in sentences."""
         sizes = np.unique(self.labels_, return_counts=True)[1]
         shown = ", ".join(map(str, sizes[:20])) + ", ..." * (len(sizes) > 20)
         found = f"{len(sizes)} cluster{'s' * (len(sizes) != 1)} in {len(self.labels_)} samples"
-        if self.certainty_ is None:
-            return f"{found} ({shown})"
-        return f"{found} ({shown}), certainty {np.mean(self.certainty_):.2f} on average"
+        found += f" ({shown})"
+        if self.certainty_ is not None:
+            found += f", certainty {np.mean(self.certainty_):.2f} on average"
+        return [found, *tell_lost(self.table_)]
 
     def _html_repr(self) -> str:
         drawn = estimator_html_repr(self)
         if not hasattr(self, "table_"):
             return drawn
-        return f"{drawn}<p>{self._found()}</p>{html_table(self.table_)}"
+        told = "".join(f"<p>{html.escape(one)}</p>" for one in self._found())
+        return f"{drawn}{told}{html_table(self.table_)}"
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
         return super()._repr_mimebundle_(**options) | {"text/plain": str(self)}
@@ -304,7 +307,7 @@ def _merge(
     return merged, certainty, int(np.argmax(np.where(weights > 0, nearness, -1)))
 
 
-def _too_few(rows: list[Row]) -> tuple[Warning, ...]:
+def _too_few(rows: list[Row], table: list[Row]) -> tuple[Warning, ...]:
     """A warning where the members in the consensus are too few, or too alike, to tell certainty."""
     used = [row for row in rows if row["weight"] > 0]
     families = len({row["family"] for row in used})
@@ -315,5 +318,6 @@ def _too_few(rows: list[Row]) -> tuple[Warning, ...]:
             f"ConsensusClusterer: no certainty is given, because the consensus has {len(used)} "
             f"member{'s' * (len(used) != 1)} of {families} famil{'ies' if families != 1 else 'y'}, "
             f"and it takes at least {FEWEST} members of 2."
+            + "".join(f" {sentence}" for sentence in tell_lost(table))
         ),
     )

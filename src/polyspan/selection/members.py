@@ -3,6 +3,7 @@
 import html
 import time
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -155,6 +156,35 @@ def _check_failures(table: list[Row]) -> None:
                 f"{who} of {method} failed ({own[0]['reason']}): the labels come only from the "
                 "other methods."
             )
+
+
+def tell_lost(table: Sequence[Row]) -> list[str]:
+    """Say which members failed, and which did not run: how many, and why; a sentence for each.
+
+    Examples
+    --------
+    >>> rows = [
+    ...     {"method": "SNF", "status": "failed", "reason": "ValueError: too few samples"},
+    ...     {"method": "GRMSC", "status": "not run", "reason": "the budget of 5 s was spent"},
+    ...     {"method": "GRMSC", "status": "not run", "reason": "the budget of 5 s was spent"},
+    ...     {"method": "NEMO", "status": "ok", "reason": ""},
+    ... ]
+    >>> for sentence in tell_lost(rows):
+    ...     print(sentence)
+    1 of 4 members failed (1 SNF): ValueError: too few samples.
+    2 of 4 members did not run (2 GRMSC): the budget of 5 s was spent.
+    """
+    told = []
+    for status, words in (("failed", "failed"), ("not run", "did not run")):
+        rows = [row for row in table if row["status"] == status]
+        if not rows:
+            continue
+        methods = Counter(row["method"] for row in rows)
+        who = ", ".join(f"{n} {method}" for method, n in methods.items())
+        why = list(dict.fromkeys(row["reason"].removeprefix("stopped: ") for row in rows))
+        reason = why[0].rstrip(".") + ", among other reasons" * (len(why) > 1)
+        told.append(f"{len(rows)} of {len(table)} members {words} ({who}): {reason}.")
+    return told
 
 
 def summary(table: Sequence[Row]) -> list[tuple[str, ...]]:

@@ -18,7 +18,7 @@ In the other files of this package, ``solver`` does this in O(n) per iteration w
 any step, ``laplacian`` computes L, and ``anchors`` the anchors and the clusters.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,7 +35,7 @@ from polyspan.clustering.spectral import quiet_kmeans
 from polyspan.graphs.neighbors import EXACT_BELOW
 from polyspan.inputs.params import integer, neighbors, one_of, param, positive, real
 from polyspan.inputs.rows import check_content, joined
-from polyspan.inputs.views import Views
+from polyspan.inputs.views import Views, remember
 from polyspan.methods.anchor_grmsc.anchors import (
     Bipartite,
     Frame,
@@ -316,7 +316,7 @@ class AnchorGRMSC(Penalised):
         check_is_fitted(self)
         if is_large(X):
             views, names = open_views(X)
-            views = self._in_order(views, names, isinstance(X, Mapping))
+            views = self._in_order(views, names)
         else:
             views = self._check_new(X).arrays
         frame = Frame(*self._frame)
@@ -350,7 +350,7 @@ class AnchorGRMSC(Penalised):
         self._check_scales(len(views.arrays))
         self.view_names_ = views.names
         self._view_widths = [int(view.shape[1]) for view in views.arrays]
-        self.n_features_in_ = sum(self._view_widths)
+        remember(self, sum(self._view_widths))
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
         return views
 

@@ -4,7 +4,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 
-from polyspan.datasets.columns import quoted
+from polyspan.inputs.names import quoted
 
 _FEATURES = (
     "gene|feature|probe|probeset|transcript|protein|peptide|metabolite|lipid|compound|mirna|mrna|"
@@ -87,21 +87,39 @@ def check_rows(
             raise ValueError(
                 f"{file}: the column {name!r} names features, as if they were the samples: {turn}"
             )
-    if len(columns) > 1:
-        sets = [set(names) for names in columns.values()]
-        shared = set.intersection(*sets)
-        telling = [name for name in next(iter(columns.values())) if name in shared]
-        telling = [name for name in telling if not _GENERIC.fullmatch(name)]
-        least = min(map(len, sets))
-        if len(telling) > max(1, least / 2):
-            raise ValueError(
-                f"{' and '.join(columns)} share {len(telling)} of {least} column names "
-                f"({quoted(telling, 2)}), as if the columns were the samples: {turn}"
-            )
+    check_shared(columns, turn)
     if shapes and all(n >= MANY_ROWS and n >= TIMES * d for n, d in shapes.values()):
         notes.append(
             "every table has many more rows than columns; rows are taken to be the samples: if "
             "they are features, use --samples columns"
+        )
+
+
+def check_shared(columns: Mapping[str, Sequence[str]], turn: str) -> None:
+    """Refuse tables that share most of their column names, as if these were the samples.
+
+    Names that tables of different things may share by chance do not count; ``turn`` says what to
+    do.
+
+    Examples
+    --------
+    >>> check_shared({"0": ["anna", "bert"], "1": ["bert", "anna"]}, "turn them")
+    Traceback (most recent call last):
+    ...
+    ValueError: 0 and 1 share 2 of 2 column names ('anna', 'bert'), as if ...: turn them
+    >>> check_shared({"0": ["x1", "x2"], "1": ["x1", "x2"]}, "turn them")
+    """
+    if len(columns) < 2:
+        return
+    sets = [set(names) for names in columns.values()]
+    shared = set.intersection(*sets)
+    telling = [name for name in next(iter(columns.values())) if name in shared]
+    telling = [name for name in telling if not _GENERIC.fullmatch(name)]
+    least = min(map(len, sets))
+    if len(telling) > max(1, least / 2):
+        raise ValueError(
+            f"{' and '.join(columns)} share {len(telling)} of {least} column names "
+            f"({quoted(telling, 2)}), as if the columns were the samples: {turn}"
         )
 
 
