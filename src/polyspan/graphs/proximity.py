@@ -57,23 +57,27 @@ def squared_distances(X: Array, *, ties: bool = False) -> Array:
     return astype(xp.where(diagonal_mask(D2), xp.zeros_like(D2), D2), dtype)
 
 
-def median_distance(D2: Array) -> float:
+def median_distance(D2: Array, *, diagonal: bool = False) -> float:
     """Median over all pairs i < j of the distance, given squared distances.
 
-    When more than half of the distances are zero (duplicated samples), the result is the median of
+    ``diagonal=True`` takes it over all n^2 entries, the zeros of the diagonal included, as some
+    authors' programs do. When more than half of the distances are zero (duplicated samples), the result is the median of
     the others, or 1 if there are none, so that a Gaussian of this width is defined.
 
     Examples
     --------
     >>> import numpy as np
-    >>> median_distance(squared_distances(np.array([[0.0], [1.0], [3.0]])))
-    2.0
+    >>> D2 = squared_distances(np.array([[0.0], [1.0], [3.0]]))
+    >>> median_distance(D2), median_distance(D2, diagonal=True)
+    (2.0, 1.0)
     """
     xp = array_namespace(D2)
     n = D2.shape[0]
     pairs = n * (n - 1) // 2
     # Sorted, the matrix is the n zeros of the diagonal, then every pair twice.
     ranks = [n + 2 * ((pairs - 1) // 2), n + 2 * (pairs // 2)]
+    if diagonal:
+        ranks = [(n * n - 1) // 2, n * n // 2]
     values = xp.reshape(D2, (-1,))
     low, high = order_statistics(values, ranks)
     if high == 0.0:
@@ -97,10 +101,10 @@ def gaussian(D2: Array, sigma: float) -> Array:
     return xp.exp(-xp.clip(D2, max=1000 * sigma**2) / sigma**2)
 
 
-def median_kernel(X: Array, factor: float = 1.0) -> Array:
+def median_kernel(X: Array, factor: float = 1.0, *, diagonal: bool = False) -> Array:
     """Gaussian kernel ``exp(-d^2 / (2 s^2))`` of the rows of X, s = factor x median distance.
 
-    This is the kernel of the spectral methods; `gaussian` itself has no factor 2.
+    The median is `median_distance`, with its ``diagonal``. This is the kernel of the spectral methods; `gaussian` itself has no factor 2.
 
     Examples
     --------
@@ -108,7 +112,7 @@ def median_kernel(X: Array, factor: float = 1.0) -> Array:
     array([1.        , 0.8824969 , 0.32465247])
     """
     D2 = squared_distances(X)
-    return gaussian(D2, 2**0.5 * factor * median_distance(D2))
+    return gaussian(D2, 2**0.5 * factor * median_distance(D2, diagonal=diagonal))
 
 
 def mutual_neighbors(D2: Array, k: int) -> Array:
