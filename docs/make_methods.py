@@ -47,6 +47,9 @@ About the columns:
   of a graph, and `lam_components` is the first weight of the term that makes c components. GRMSC
   has `lam1` for the errors, `lam2` for its graphs, and `alpha` for the complementary graph among
   them. The docstrings name the letters of the papers.
+- `as_released=True` follows the authors' program where it departs from their paper; the default
+  follows the paper. `CSMSC` is the one exception: its default is the program. The head of every
+  file says where the two part.
 - *cost* is for dense views, without the spectral clustering at the end.
 
 [benchmarks/METHODS.md](../benchmarks/METHODS.md) compares each method with published scores and

@@ -22,8 +22,8 @@ The authors' program, ``as_released=True``, also splits off W_v = E_v::
 
 and stops when ``sum_v |X_v - X_v (C + D_v)|_F^2`` changes by less than tol, or after 100
 iterations. The 100 iterations end first: mu has then grown from 1e-6 to .014, and the constraints
-are far from satisfied. From .1 on lam_c hardly matters there, below it does: NMI .27, .47, .58 and .73
-at lam_c .01, .05, .07 and .1 on 3-Sources.
+are far from satisfied. From .1 on lam_c hardly matters there, below it does: NMI .27, .47, .58 and
+.73 at lam_c .01, .05, .07 and .1 on 3-Sources.
 
 This is the one method whose default is the program, not the paper: the optimum of the objective
 shows no clusters where the program does (NMI .08 instead of .73 on 3-Sources), so that the

@@ -20,9 +20,10 @@ The Sylvester equation for H has P^T P = I in front of H, so it is a symmetric l
 The authors' program passes this equation's right-hand side to a solver of A X + X B + C = 0, which
 returns -H. The published figures come from that program; ``as_released=True`` follows it, and like
 it adds 1e-6 I to mu (I - Z)(I - Z)^T and 1e-8 I to the matrix whose singular values are lowered:
-two guards, which the paper does not have. While mu is small the first is no trifle, as mu starts at
-1e-4. ``as_released="corrected"`` is the program with its sign corrected and both guards; the figures
-known for a corrected program are its. The default has neither.
+two guards, which the paper does not have. The first is no trifle at first, as mu starts at 1e-4.
+``as_released="corrected"`` is the program with its sign corrected and both guards, for which there
+are figures, too. The default has no guards.
+
 With lam_rank = 1 the Z as released was seen to tend to zero (1e-8 on 3-Sources): what is then
 clustered is whatever is left of it when the loop stops, so the figures depend on the stopping rule.
 That rule and all constants are the program's; its infinity norm is the largest sum over a row.

@@ -45,6 +45,7 @@ from polyspan.solvers import prox
 from polyspan.solvers.arrays import Array, largest_row_sum
 from polyspan.solvers.loop import Run, Solution
 from polyspan.solvers.reductions import largest_sum, stack_views, view_step
+from polyspan.solvers.tensors import fold, unfold
 
 RELEASED_ITERATIONS = 52  # the most that the authors' program makes
 
@@ -116,28 +117,6 @@ class LTMSC(Penalised, OnDevice, RepresentationClusterer):
     def footprint(self, views: Views) -> tuple[float, float]:
         """Count n x n matrices: three tensors G and three W of all views."""
         return super().footprint(views)[0] + 14 * len(views.arrays), 0.0
-
-
-def unfold(T: Array, u: int) -> Array:
-    """Unfold a tensor (m, n, n): rows side by side (u = 1), columns (2), one row per view (3).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> [unfold(np.ones((2, 3, 3)), u).shape for u in (1, 2, 3)]
-    [(3, 6), (3, 6), (2, 9)]
-    """
-    xp = array_namespace(T)
-    T = xp.permute_dims(T, {1: (1, 0, 2), 2: (2, 0, 1), 3: (0, 1, 2)}[u])
-    return xp.reshape(T, (T.shape[0], -1))
-
-
-def fold(A: Array, u: int, m: int) -> Array:
-    """Inverse of `unfold`."""
-    xp = array_namespace(A)
-    n = A.shape[0] if u < 3 else round(A.shape[1] ** 0.5)
-    T = xp.reshape(A, (n, m, n) if u < 3 else (m, n, n))
-    return xp.permute_dims(T, {1: (1, 0, 2), 2: (1, 2, 0), 3: (0, 1, 2)}[u])
 
 
 def solve_ltmsc(
