@@ -14,9 +14,9 @@ repeats::
     G_u = Z + W_u/mu, unfolded, singular values lowered by lam_rank/mu
     Y_v += mu (X_v - X_v Z_v - E_v);  W_u += mu (Z - G_u);  mu = min(rho mu, mu_max)
 
-with one mu for all constraints and one lam_rank for all unfoldings. It starts with mu = 1e-4 and
-doubles it, which is fast but ends above the optimum: 2% at lam 1 (`benchmarks/optimum.py`). For
-the optimum itself let mu grow slowly: ``LTMSC(rho=1.02, mu0=0.1, max_iter=2000)``.
+with one mu for all constraints and one lam_rank for all unfoldings. Doubling mu is fast but ends
+above the optimum: 2% at lam 1 on 40 texts (`benchmarks/optimum.py`). ``LTMSC(rho=1.02, mu0=0.1,
+max_iter=2000)`` ends at the optimum.
 
 The authors' program, ``as_released=True``, is a different algorithm that does better on the texts
 of 3-Sources (NMI .70 instead of .61). Its Z step uses only the G of the third and the W of the

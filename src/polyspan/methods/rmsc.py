@@ -16,8 +16,8 @@ With pi the stationary distribution of P and D = diag(pi), the top eigenvectors 
 ``(D^1/2 P D^-1/2 + its transpose) / 2`` are clustered. The affinity ``(D P + P^T D) / 2`` has the
 degrees pi, so this is its normalised spectral clustering.
 
-The penalty mu starts at 1e-3 and nearly doubles, which is fast but ends above the optimum; how far,
-`benchmarks/optimum.py` says. ``RMSC(rho=1.02, mu0=0.01, max_iter=2000)`` ends at the optimum.
+The penalty mu nearly doubles, which is fast but ends above the optimum: 1% on 40 texts
+(`benchmarks/optimum.py`). ``RMSC(rho=1.02, mu0=0.01, max_iter=2000)`` ends at the optimum.
 
 The authors' program, ``as_released=True``, takes the median over all n^2 distances, those of the
 samples to themselves included, and stops when the largest row sum of T_v - P - E_v is below tol,
