@@ -3,11 +3,11 @@
     python benchmarks/optimum.py           prints a table in Markdown (a minute)
 
 An augmented Lagrangian whose penalty mu grows fast stops when the constraints hold, which may be
-before the objective is at its minimum. Each method solves the same small problem, the first 40 texts
-of 3-Sources scaled to unit length, three times: with its default growth; with the slow one that its
-docstring names; and with one that is slower still, which stands for the optimum. A figure is the
-excess of the objective over the least of the three. Download the data first:
-`polyspan data fetch three_sources`.
+before the objective is at its minimum. Each method solves the same small problem, the first 40
+texts of 3-Sources scaled to unit length, three times: with its default growth; with the slow one
+that its docstring names; and with one that is slower still, which stands for the optimum. A figure
+is the excess of the objective over the least of the three. Download the data first: `polyspan data
+fetch three_sources`.
 """
 
 import warnings

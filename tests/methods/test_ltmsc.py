@@ -172,7 +172,9 @@ def test_the_default_growth_ends_above_the_optimum_and_the_slow_one_at_it():
     values = []
     for penalty in ({}, {"rho": 1.02, "mu0": 0.1}, {"rho": 1.005, "mu0": 0.1}):
         run = Run("", 5000, 1e-7)
-        values.append(objective(Xs, solve_ltmsc(Xs, lam=1.0, lam_rank=0.5, **penalty, run=run), 1.0))
+        values.append(
+            objective(Xs, solve_ltmsc(Xs, lam=1.0, lam_rank=0.5, **penalty, run=run), 1.0)
+        )
         assert run.converged
     assert values[0] > 1.005 * values[2]
     assert values[1] == pytest.approx(values[2], rel=1e-4)  # 0.00%, as the table has it
