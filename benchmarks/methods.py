@@ -356,7 +356,7 @@ one thread of {os.cpu_count()} cores. The rows were measured from {days}; of row
 
 - *reference* is the mean normalised mutual information of the authors' own program (LRR: the one in common use), run under GNU Octave on the same files.
   For GMC it is the figure printed in the GRMSC paper, which the program also gives where it was run.
-  For SSC it is the public ADMM program. Rows without a reference are our own figures, for data on which no program was run.
+  For SSC it is the public ADMM program; for GSF the best of the settings that were tried, where ours are the defaults. Rows without a reference are our own figures, for data on which no program was run.
 - *ours* is the mean over ten seeds, with the standard deviation in brackets; *difference* is ours minus the reference.
 - *allowed* is the tolerance in our tests if they include the figure, otherwise a similar one fixed before the run; the starts of k-means alone change a mean by up to 0.02.
 - *our s* is one whole fit on one thread, the better of two; *their s* is one run of the authors' program on one thread under Octave, where it was timed.
@@ -368,7 +368,7 @@ one thread of {os.cpu_count()} cores. The rows were measured from {days}; of row
   `as_released` show how much the difference matters. FPMVS as released follows a related program. CSMSC is the one method whose default is the program.
 - CSMSC, LMSC (both rows) and TSVDMSC as released: constants, order of steps and stopping rules are taken from the authors' programs (CSMSC: their repository; LMSC and TSVDMSC: copies in
   repositories of others). Before this version, CSMSC's `rho` and `mu0`, TSVDMSC's variant and LMSC's stopping rule had been fitted to the figures here. The choice that CSMSC follows the program
-  by default was made with its figures known. What the three papers themselves print was not available: TSVDMSC's `mu0` without `as_released`, 1e-5, is second-hand.
+  by default was made with its figures known. LTMSC, MCGC, MLRSSC and SSC as released follow the public sources of their programs, too. What the three papers themselves print was not available: TSVDMSC's `mu0` without `as_released`, 1e-5, is second-hand.
 
 {line(HEADER)}
 {line(aligned)}

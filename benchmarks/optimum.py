@@ -91,9 +91,7 @@ def problems() -> list[Problem]:
 
     def mlrssc(C: Any) -> float:
         Z = np.eye(40) - C
-        return (
-            float(np.sum(Z * (Ks[0] @ Z))) / 2 + 0.3 * nuclear(C) + 0.7 * float(np.abs(C).sum())
-        )
+        return float(np.sum(Z * (Ks[0] @ Z))) / 2 + 0.3 * nuclear(C) + 0.7 * float(np.abs(C).sum())
 
     return [
         Problem(
