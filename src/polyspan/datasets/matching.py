@@ -192,7 +192,8 @@ def load_views(
         for name, rows in zip(names, places, strict=True)
         if np.any(rows < 0)
     }
-    kept = _kept(every, places, lacking, missing)
+    sparse = "" if impute == "none" else _too_sparse(max_missing)
+    kept = _kept(every, places, lacking, missing, sparse)
     dropped = [every[i] for i in np.flatnonzero(~kept)]
     every = [every[i] for i in np.flatnonzero(kept)]
     places = [rows[kept] for rows in places]
@@ -236,18 +237,22 @@ def _filled(part: Part, name: str, how: str, max_missing: float, notes: list[str
 
 
 def _kept(
-    samples: list[str], places: list[Any], lacking: dict[str, list[str]], missing: str
+    samples: list[str], places: list[Any], lacking: dict[str, list[str]], missing: str, why: str
 ) -> Any:
     """Which samples to keep if some lack a view; an error if ``missing`` does not allow it."""
     whole = np.logical_and.reduce([rows >= 0 for rows in places])
     if missing == "fail" and lacking:
         raise ValueError(
-            f"{tell_lacking(lacking)}; use --missing drop to leave them out, which keeps the "
-            f"{whole.sum()} of {len(samples)} samples that have every view"
+            f"{tell_lacking(lacking)}{why}; use --missing drop to leave them out, which keeps the "
+            f"{whole.sum()} of {len(samples)} samples that have every view, or --missing keep"
         )
     if missing == "drop" and lacking and not whole.any():
         raise ValueError(f"no sample has every view: {tell_lacking(lacking)}")
     return whole if missing == "drop" else np.full(len(samples), True)
+
+
+def _too_sparse(max_missing: float) -> str:
+    return f"; with --impute, that is also who lacks more than {max_missing:.0%} of its values"
 
 
 def check_paths(paths: list[Path]) -> list[Path]:
