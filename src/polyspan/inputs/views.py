@@ -14,6 +14,8 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from polyspan.inputs.rows import check_content, look
+from polyspan.inputs.sparse import check_sparse
+from polyspan.solvers.messages import own_warnings
 
 
 class Views(NamedTuple):
@@ -117,7 +119,19 @@ def _as_several(X: Any) -> dict[str, Any] | None:
         return {repr(name): view for name, view in X.items()}
     if isinstance(X, list | tuple) and any(_dimensions(view) >= 2 for view in X):
         return {str(k): view for k, view in enumerate(X)}
+    if isinstance(X, list | tuple) and len(X) > 1 and all(_dimensions(view) == 1 for view in X):
+        _check_columns_of_views(X)
     return None  # a list of lists of numbers is one array, not a list of views
+
+
+def _check_columns_of_views(X: Any) -> None:
+    """Refuse 1-D arrays, which may be meant as views; lists of numbers are rows."""
+    if all(hasattr(view, "shape") for view in X):
+        raise ValueError(
+            f"X is a {type(X).__name__} of {len(X)} 1-D arrays, which may be views or samples: a "
+            "view is 2-D, so give a view of one feature as x.reshape(-1, 1), and samples as one "
+            "2-D array."
+        )
 
 
 def _dimensions(view: Any) -> int:
@@ -136,6 +150,13 @@ def _check_one(view: Any, name: str, estimator: Any, new: bool = False) -> Any:
             f"{name} is {_dimensions(view)}-D: a view is 2-D, with samples in rows and features in "
             "columns; Reshape your data."
         )
+    if type(view).__module__.split(".")[0] == "dask":
+        raise TypeError(
+            f"{name} is a dask {type(view).__name__}, which only AnchorGRMSC takes: use that, or "
+            "give what its compute() returns, if it fits in memory."
+        )
+    if sp.issparse(view):
+        check_sparse(view, name)
     if is_array_api_obj(view) and not is_numpy_array(view):
         return _check_foreign(view, name, estimator, new)
     if hasattr(view, "dtypes") and hasattr(view, "columns"):
@@ -266,7 +287,7 @@ def weighted_views(owner: str, views: Views, weights: Any, new: bool = False) ->
     if len(used) == len(weights):
         return views
     left = Views([views.arrays[k] for k in used], [views.names[k] for k in used])
-    with warnings.catch_warnings():  # already issued when all views were checked
+    with own_warnings():  # already issued when all views were checked
         warnings.simplefilter("ignore")
         check_content([look(view) for view in left.arrays], left.names, missing=True, new=new)
     return left
