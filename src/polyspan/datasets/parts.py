@@ -22,8 +22,11 @@ from polyspan.datasets.ids import (
     numbers_rows,
 )
 from polyspan.datasets.readers import check_file, read_file
+from polyspan.datasets.sizes import check_size
 from polyspan.datasets.tables import TABLES
 from polyspan.inputs.optional import require
+from polyspan.inputs.sparse import check_sparse
+from polyspan.solvers.messages import one_line, own_warnings
 
 BIO = (".h5ad", ".h5mu")
 
@@ -108,22 +111,22 @@ def _ids_of_npz(path: Path, wanted: list[str], n: int) -> tuple[list[str] | None
 
 def _read_bio(path: Path, ending: str, wanted: list[str]) -> list[Part]:
     package, read = ("anndata", "read_h5ad") if ending == ".h5ad" else ("mudata", "read_h5mu")
-    with warnings.catch_warnings():
+    with own_warnings():
         warnings.simplefilter("ignore")  # both warn of future changes that do not concern the user
         module = require(package, "bio", path.name)
+    check_size(path, ending)
     try:
-        with warnings.catch_warnings():
+        with own_warnings():
             warnings.simplefilter("ignore")
             data = getattr(module, read)(path)
     except Exception as error:  # a damaged file may raise any exception
-        first = str(error).strip().split("\n")[0]
-        raise ValueError(f"{path} cannot be read by {package}: {first}") from error
+        raise ValueError(f"{path} cannot be read by {package}: {one_line(error)}") from error
     parts = []
     for name, one in {"": data}.items() if ending == ".h5ad" else data.mod.items():
         here = f"{path}:{name}" if name else str(path)
         if one.X is None or 0 in one.shape:
             raise ValueError(f"{here} has no X, or an empty X: there is nothing to cluster")
-        matrix = one.X if sparse.issparse(one.X) else np.asarray(one.X)
+        matrix = check_sparse(one.X, here) if sparse.issparse(one.X) else np.asarray(one.X)
         if matrix.dtype.kind not in "biuf":
             raise ValueError(f"{here}: X holds {matrix.dtype} values: convert them to numbers")
         column = next((name for name in wanted if name in one.obs), None)

@@ -14,6 +14,7 @@ from scipy import sparse
 from polyspan.datasets.columns import as_numbers, is_id_name, is_missing, quoted
 from polyspan.datasets.rfiles import RTable, read_r
 from polyspan.inputs.optional import require
+from polyspan.solvers.messages import one_line
 
 TABLES = (".csv", ".tsv", ".parquet", ".rds", ".rda", ".rdata")
 
@@ -34,7 +35,7 @@ def read_csv(path: Path, header: bool | None = None) -> dict[str, Sequence[Any]]
         packed = path.read_bytes()
         text = (gzip.decompress(packed) if path.suffix == ".gz" else packed).decode("utf-8-sig")
     except (OSError, EOFError, zlib.error) as error:
-        raise ValueError(f"{path} cannot be read or decompressed: {error}") from error
+        raise ValueError(f"{path} cannot be read or decompressed: {one_line(error)}") from error
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not UTF-8 text: save it as CSV UTF-8") from error
     first = text[: text.find("\n")] if "\n" in text else text
@@ -43,7 +44,7 @@ def read_csv(path: Path, header: bool | None = None) -> dict[str, Sequence[Any]]
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
         rows = [row for row in reader if row]
     except csv.Error as error:
-        raise ValueError(f"{path} cannot be read as a table: {error}") from error
+        raise ValueError(f"{path} cannot be read as a table: {one_line(error)}") from error
     if not rows:
         raise ValueError(f"{path} is empty")
     for number, row in enumerate(rows, start=1):
@@ -92,12 +93,12 @@ def read_parquet(path: Path) -> dict[str, Sequence[Any]]:
     parquet = require("pyarrow.parquet", "files", path.name)
     try:
         table = parquet.read_table(path)
+        columns = [column.to_numpy() for column in table.columns]
+        index = (table.schema.pandas_metadata or {}).get("index_columns", [])
     except Exception as error:  # pyarrow is optional, so its exceptions cannot be named here
-        raise ValueError(f"{path} cannot be read as Parquet: {error}") from error
-    columns = [column.to_numpy() for column in table.columns]
+        raise ValueError(f"{path} cannot be read as Parquet: {one_line(error)}") from error
     by_name = _by_unique_name(path, table.column_names, columns)
     # DataFrame.to_parquet puts the index last; here it comes first, as in a .csv file.
-    index = (table.schema.pandas_metadata or {}).get("index_columns", [])
     first = [name for name in index if isinstance(name, str) and name in by_name][:1]
     ordered = {name: by_name[name] for name in [*first, *by_name]}
     return {
