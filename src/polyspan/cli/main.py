@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from polyspan import __version__
 from polyspan.cli import bench, data, demo, fit, info
 from polyspan.cli.messages import fail
+from polyspan.cli.request import in_words
 from polyspan.inputs.names import unknown_name
 
 
@@ -32,10 +33,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     args.command = shlex.join(["polyspan", *(sys.argv[1:] if argv is None else argv)])
     try:
         return args.run(args)
-    except (ValueError, OSError, ImportError) as error:
+    except (ValueError, OSError, ImportError, MemoryError) as error:
         from polyspan.datasets.registry import UnknownDatasetError
 
-        return fail(error, 2 if isinstance(error, UnknownDatasetError) else 1)
+        return fail(in_words(error), 2 if isinstance(error, UnknownDatasetError) else 1)
     except KeyboardInterrupt as error:
         return fail(error if error.args else "interrupted", 130)
 

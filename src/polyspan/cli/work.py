@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from polyspan.cli.progress import follow
 from polyspan.cli.request import Request
 from polyspan.progress import progress_bar
+from polyspan.solvers.messages import own_warnings
 
 if TYPE_CHECKING:
     from polyspan.datasets import MatchedViews
@@ -37,7 +38,7 @@ def cluster(request: Request, data: "MatchedViews", model: Any) -> Found:
     """Cluster the samples."""
     started = time.perf_counter()
     views = dict(zip(data.view_names, data.views, strict=True))
-    with warnings.catch_warnings(record=True) as caught:
+    with own_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if request.method is None:
             evidence = _fit_consensus(model, views)
