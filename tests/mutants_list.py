@@ -501,6 +501,8 @@ MUTANTS = [
       "test_cases_python", select="last_fit"),
     M("annotate-by-order", "annotation:_rows", "place.get(one, -1)", "place.get(one, 0)",
       "test_cases_python", select="annotate"),
+    M("classes-in-fit", "check_columns", "named_like(names, LABELS)", "[]",
+      "test_cases_python", select="refused"),
     M("genes-in-fit", "views:_match_columns", "check_shared(told, TURN)", "pass",
       "test_cases_python", select="refused"),
     M("lost-without-failures", "tell_lost", '("failed", "failed"), ', "", "test_cases_python",

@@ -136,7 +136,12 @@ def read_settings(path: Path) -> dict[str, Any]:
         if found["format"] != FORMAT or not complete:
             raise ValueError
         name = Path(found["labels"])
-        if name.name != found["labels"] or name.suffix.lower() not in (".csv", ".tsv", ".h5ad", ".h5mu"):
+        if name.name != found["labels"] or name.suffix.lower() not in (
+            ".csv",
+            ".tsv",
+            ".h5ad",
+            ".h5mu",
+        ):
             raise ValueError  # only a bare name: the settings do not say where to write
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(

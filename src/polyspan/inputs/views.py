@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from polyspan.inputs.containers import dimensions, open_views
 from polyspan.inputs.ids import as_ids
-from polyspan.inputs.orientation import check_shared
+from polyspan.inputs.orientation import check_columns, check_shared
 from polyspan.inputs.rows import check_content, look
 from polyspan.inputs.samples import Samples, is_frame, match_rows, samples_of
 from polyspan.inputs.sparse import check_sparse
@@ -27,7 +27,7 @@ from polyspan.inputs.tables import (
     match_kernel,
     numbers_of,
 )
-from polyspan.solvers.messages import own_warnings
+from polyspan.solvers.messages import own_warnings, warn_user
 
 TURN = (
     "use fit(load_views(X, samples='columns')) if they are, and samples='rows' if not "
@@ -169,6 +169,8 @@ def _match_columns(
     else:
         told = {f"view {name}": own for name, own in columns.items()}
         check_shared(told, TURN)
+        for words in check_columns(told):
+            warn_user(words)
         found = arrays
     return found, columns
 
