@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from polyspan.datasets import load_file, load_views, sizes
 from polyspan.datasets.rfiles import _sparse_matrix
+from polyspan.datasets.safety import check_links
 from polyspan.datasets.sizes import unpacked_size
 
 WRONG = {
@@ -164,3 +165,13 @@ def test_hdf5_is_asked_in_a_process_that_may_die(name, code, tmp_path, monkeypat
     monkeypatch.setattr(sizes, "PATIENCE", 0.5)
     with pytest.raises(ValueError, match="cannot be read: its HDF5 structure is damaged"):
         load_views([path])
+
+
+def test_a_damaged_group_is_told_in_a_sentence(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "cells.mat"
+    with h5py.File(path, "w") as file:
+        file["X"] = np.eye(3)
+    path.write_bytes(path.read_bytes().replace(b"SNOD", b"XXXX"))  # the table of names
+    with pytest.raises(ValueError, match=r"cells\.mat is damaged: .*bad symbol table"):
+        check_links(path, h5py)

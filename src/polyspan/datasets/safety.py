@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from polyspan.inputs.memory import available_memory
+from polyspan.solvers.messages import one_line
 
 EXCEL_TIMES = 4  # memory of a workbook's cells, in units of its unpacked size
 
@@ -48,7 +49,11 @@ def check_links(path: Path, h5py: Any) -> None:
     except OSError:
         return  # left to the reader
     with file:
-        if (found := check("", file) or file.visititems(check)) is not None:
+        try:
+            found = check("", file) or file.visititems(check)
+        except Exception as error:  # a damaged file may raise any exception
+            raise ValueError(f"{path} is damaged: {one_line(error)}") from error
+        if found is not None:
             raise ValueError(
                 f"{path}: {found!r} is a link to another file, which is not followed: save all "
                 "data in one file"
