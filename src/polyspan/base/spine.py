@@ -212,10 +212,10 @@ class MultiViewClusterer(Results, ClusterMixin, BaseEstimator):
         """Whether `solve` depends on views and parameters alone, without random numbers."""
         return True
 
-    def _neighbors(self, n: int) -> int:
-        """Return ``n_neighbors``, or its default for n samples if it is None."""
-        given: int | None = getattr(self, "n_neighbors", None)
-        usual = self.__dataclass_fields__["n_neighbors"].metadata["check"].usual
+    def _neighbors(self, n: int, name: str = "n_neighbors") -> int:
+        """Return a number of neighbours, or its default for n samples if it is None."""
+        given: int | None = getattr(self, name, None)
+        usual = self.__dataclass_fields__[name].metadata["check"].usual
         return min(usual, n - 1) if given is None else given
 
     def _given(self, *names: str) -> dict[str, Any]:
@@ -250,12 +250,13 @@ class MultiViewClusterer(Results, ClusterMixin, BaseEstimator):
                 f"{name}: n_clusters={self.n_clusters} is more than n_samples={n}: "
                 "ask for fewer clusters."
             )
-        neighbors = getattr(self, "n_neighbors", None)
-        if neighbors is not None and neighbors >= n:
-            raise ValueError(
-                f"{name}: n_neighbors={neighbors} must be below n_samples={n}: a sample has only "
-                f"{n - 1} others."
-            )
+        for what in ("n_neighbors", "n_candidates"):
+            neighbors = getattr(self, what, None)
+            if neighbors is not None and neighbors >= n:
+                raise ValueError(
+                    f"{name}: {what}={neighbors} must be below n_samples={n}: a sample has only "
+                    f"{n - 1} others."
+                )
 
     def _check_scales(self, n_views: int) -> None:
         """Refuse lists of scalings that are not as many as the views."""
