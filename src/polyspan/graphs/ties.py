@@ -7,7 +7,7 @@ closer ones and t tied for the other k - c places, each of the t has the share (
 than 3 k tied samples say too little to fill a row: all of them are left out, unless the sample
 would then have no neighbour at all. `polyspan.graphs.knn` does the same without n x n matrices.
 
-The alternatives were measured (`benchmarks/ties.py`, and the page on the order of samples): taking
+The alternatives were measured (`benchmarks/order.py`, and the page on the order of samples): taking
 all tied samples in makes graphs of counts dense, leaving all out cuts duplicates off each other.
 """
 
