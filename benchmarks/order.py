@@ -3,12 +3,13 @@
     python benchmarks/order.py ties [--datasets ngs ...] [--neighbors 30 150]     minutes
     python benchmarks/order.py tensor [--datasets msrc_v1 ...]                    a minute
 
-Each prints a table. ``ties``: GRMSC by four rules for samples that tie at the k-th distance. Density
-is the share of all pairs that the first-order graph of a view links, the mean over the views. The
-rules: the lower row number first, with the samples sorted by class and shuffled; all tied samples
-in; all out; and the tied samples share the places that are left, as in `polyspan.graphs.ties`.
-``tensor``: t-SVD-MSC on samples sorted by class, and from the mean representation of 1, 3, 5 and 15
-random orders. Download the data first: `polyspan data fetch ngs three_sources bbcsport msrc_v1 yale`.
+Each prints a table. ``ties``: GRMSC by four rules for samples that tie at the k-th distance.
+Density is the share of all pairs that the first-order graph of a view links, the mean over the
+views. The rules: the lower row number first, with the samples sorted by class and shuffled; all
+tied samples in; all out; and the tied samples share the places that are left, as in
+`polyspan.graphs.ties`. ``tensor``: t-SVD-MSC on samples sorted by class, and from the mean
+representation of 1, 3, 5 and 15 random orders. Download the data first: `polyspan data fetch ngs
+three_sources bbcsport msrc_v1 yale`.
 """
 
 import argparse

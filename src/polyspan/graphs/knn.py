@@ -70,14 +70,14 @@ def nearest_neighbors(X: Any, k: int) -> Near:
     n, gone, slack = X.shape[0], missing_rows(X), tied(X.dtype)
     there = np.arange(n) if gone is None else np.flatnonzero(~gone)
     X = (X if gone is None else X[there]).astype(np.float64)
-    lengths = np.asarray((X.multiply(X) if sp.issparse(X) else X * X).sum(axis=1)).ravel()
+    lengths = squared_lengths(X)
     some, k = len(there), min(k, len(there) - 1)
     nearest = np.full((n, k), np.inf)
     counts, columns, parts = np.zeros(n, dtype=np.int64), [], []
     step = max(1, BLOCK // some // (2 if sp.issparse(X) else 1))
     for start in range(0, some, step):
         block = slice(start, min(start + step, some))
-        i, j, squares, shares, low = _block(X, lengths, block, k, slack)
+        i, j, squares, shares, low = block_neighbors(X, lengths, block, k, slack)
         _check_crowd(len(i), some - start, len(low))
         counts[there[block]] = np.bincount(i, minlength=len(low))
         nearest[there[block]] = low
@@ -89,10 +89,33 @@ def nearest_neighbors(X: Any, k: int) -> Near:
     return Near(graph, squares, nearest)
 
 
-def _block(
+def squared_lengths(X: Any) -> np.ndarray:
+    """Squared lengths of the rows of an array or csr_array.
+
+    Examples
+    --------
+    >>> squared_lengths(np.array([[3.0, 4.0]]))
+    array([25.])
+    """
+    return np.asarray((X.multiply(X) if sp.issparse(X) else X * X).sum(axis=1)).ravel()
+
+
+def block_neighbors(
     X: Any, lengths: np.ndarray, block: slice, k: int, equal: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Rows, columns, squares and shares of the neighbours of some samples, and their nearest."""
+    """Rows, columns, squares and shares of the neighbours of some samples, and their nearest.
+
+    X is float64, ``lengths`` are its squared lengths, ``block`` says which samples (row 0 of the
+    answer is the first of them), and squared distances that differ by ``equal`` relative to the
+    squared lengths are tied.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [1.0], [-1.0], [5.0]])
+    >>> i, j, squares, shares, low = block_neighbors(X, X[:, 0] ** 2, slice(0, 1), 1, 1e-12)
+    >>> j, shares
+    (array([1, 2]), array([0.5, 0.5]))
+    """
     G = X[block] @ X.T
     D2 = G.toarray() if sp.issparse(G) else G
     own = lengths[block]

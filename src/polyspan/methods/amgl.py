@@ -11,10 +11,9 @@ The square root weights the views without a parameter. One iteration is::
 
 and the objective never rises. k-means on the rows of F, not scaled, gives the labels.
 
-The graphs have the probabilistic neighbours of `proximity.adaptive_neighbors`, which do not depend
-on the order of the samples. The program behind the published figures, ``as_released=True``, takes
-the neighbours of a stable sort, the lower row number first, and the first of them for the sample
-itself, which for the second of two equal samples is the other one (3-Sources has such articles).
+The graphs are those of `proximity.adaptive_neighbors`. The program behind the published figures,
+``as_released=True``, gives ties to the lower row number, and takes the first of a sample's equals
+for the sample itself (3-Sources has duplicates), so that it depends on the order of the file.
 
 Reference: F. Nie, J. Li, X. Li, "Parameter-free auto-weighted multiple graph learning: a framework
 for multiview clustering and semi-supervised classification", IJCAI 2016.
@@ -43,8 +42,7 @@ class AMGL(Iterative, EmbeddingClusterer):
     n_neighbors : int or None, default=None
         Neighbours in the graphs of the views; None is min(5, n - 1).
     as_released : bool, default=False
-        Take neighbours at equal distances by their row numbers, see the module; the result then
-        depends on the order of the samples.
+        Take neighbours at equal distances by their row numbers, see the module.
     scale : {"unit", "standard+unit", "standard", None} or one per view, default="unit"
         Scales samples to unit length; ``"standard+unit"`` standardises the features first.
     max_iter : int, default=100

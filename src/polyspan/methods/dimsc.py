@@ -15,9 +15,8 @@ the solution of a Sylvester equation, so that the objective never rises::
 
 Where this is singular, the Z_v of least norm is taken. As in the paper, the factor (n - 1)^-2 of
 HSIC is part of lam_v. The paper leaves the graph open: here two samples are linked, with weight 1,
-if one is among the ``n_neighbors`` nearest of the other; samples tied for the last place have a
-part of that weight. The affinity is the sum of all
-``|Z_v| + |Z_v|^T``.
+if one is among the ``n_neighbors`` nearest of the other; samples tied for the last place share it.
+The affinity is the sum of all ``|Z_v| + |Z_v|^T``.
 
 Reference: X. Cao, C. Zhang, H. Fu, S. Liu, H. Zhang, "Diversity-induced multi-view subspace
 clustering", CVPR 2015.

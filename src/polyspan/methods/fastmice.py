@@ -38,6 +38,7 @@ from sklearn.utils import check_random_state
 
 from polyspan.base import About, EmbeddingClusterer
 from polyspan.clustering.spectral import quiet_kmeans, spectral_eigenvectors, unit_rows
+from polyspan.graphs.knn import squared_lengths
 from polyspan.graphs.ties import lowest_shares, tied
 from polyspan.inputs.params import integer, neighbors, param
 from polyspan.inputs.scaling import numpy_views, unit
@@ -184,7 +185,7 @@ def links(X: Any, A: Any, k: int) -> sp.csr_array:
            [0.134, 0.991, 0.   ]])
     """
     n, m = X.shape[0], A.shape[0]
-    x, a = (np.asarray((Z.multiply(Z) if sp.issparse(Z) else Z * Z).sum(axis=1)) for Z in (X, A))
+    x, a = squared_lengths(X), squared_lengths(A)
     step, parts = max(1, BLOCK // m), []
     for rows in (slice(start, start + step) for start in range(0, n, step)):
         G = X[rows] @ A.T

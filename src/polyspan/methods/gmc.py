@@ -22,11 +22,9 @@ have the mean of the S_v with the weights w_v, where they have the plain mean, a
 
 As in the program behind the published figures, the neighbours are those by d and never change, U
 is non-zero only where some S_v is, and numerator and denominator of the S_v step may both be
-negative (on Prokaryotic that matters: NMI .07 without).
-
-Where several samples are as far as the (k + 1)-th, e_i,k+1 is their mean and none of them is among
-the neighbours, so that nothing depends on the order of the samples. The program takes the first in
-the order of the file instead; the published figures come out either way.
+negative (on Prokaryotic that matters: NMI .07 without). Where several samples are as far as the
+(k + 1)-th, e_i,k+1 is their mean and none of them a neighbour; the program takes the first in the
+order of the file. The published figures come out either way.
 
 Reference: H. Wang, Y. Yang, B. Liu, "GMC: graph-based multi-view clustering", IEEE TKDE 32(6),
 2020.

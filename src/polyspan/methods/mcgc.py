@@ -22,10 +22,9 @@ Reference: K. Zhan, F. Nie, J. Wang, Y. Yang, "Multiview consensus graph cluster
 of the a_i, and lam_components is a parameter. The iterations end when the components stay. The
 authors' program (``as_released=True``) differs, as its public source shows: once W_v has started,
 it drops the distances d and keeps only |f_i - f_j|^2 over the k nearest, to a tolerance of 1e-11;
-of neighbours at equal distances it takes those with the lower row numbers, so that its graphs
-depend on the order of the file; S starts as A of the W_v alone, may take 50 steps to reach its
-components (30 here), and all 5 iterations are made. The published figures need the first of these
-and the start (3-Sources, lam_agreement .6 and 2: NMI .73 and .77 instead of .63 and .64).
+ties go to the lower row number, so that it depends on the order of the file; S starts as A of the
+W_v alone, may take 50 steps to reach its components (30 here), and all 5 iterations are made. Its
+figures need the first and the start (3-Sources, lam_agreement .6, 2: NMI .73, .77, not .63, .64).
 """
 
 from collections.abc import Sequence

@@ -20,11 +20,10 @@ Doubling mu is fast but ends above the optimum: 8% at lam .1 on 40 texts (`bench
 The paper defines the norm as the sum over frequencies, but its program lowers by 1/mu, which
 corresponds to the mean; with the sum, lam would have to be n times as large.
 
-The Fourier transform runs along the samples, so that the norm smooths samples into each other that
-are neighbours in the file. Files are often sorted by class, and then it smooths classes: NMI 1.000
-on MSRC-v1 and .72 once its samples are shuffled (`benchmarks/order.py`). The samples are therefore
-put in a random order before the solver sees them, ``sample_order="random"``; one order, as the mean
-of the representations of several is not better. ``"file"`` keeps their order, as the program does.
+The Fourier transform runs along the samples and smooths neighbours in the file into each other. On
+files sorted by class these are the classes: NMI 1.000 on MSRC-v1, .72 once shuffled. So the solver
+sees the samples in one random order (the mean over several is not better, `benchmarks/order.py`),
+or with ``sample_order="file"`` as they are, which is the program's way.
 
 The authors' program, ``as_released=True``, differs from this in four points. It updates E and Y_v
 inside the loop over the views, so that E changes after every view. Its mu starts at 1e-4 (written
@@ -38,7 +37,6 @@ self-representations for clustering by tensor multi-rank minimization", IJCV 126
 from collections.abc import Sequence
 
 import numpy as np
-import scipy.sparse as sp
 from array_api_compat import array_namespace, device
 from sklearn.utils import check_random_state
 
@@ -46,15 +44,15 @@ from polyspan.base import About, OnDevice, Penalised, RepresentationClusterer
 from polyspan.inputs.params import flag, one_of, param, positive, real
 from polyspan.inputs.views import Views
 from polyspan.solvers import prox
-from polyspan.solvers.arrays import Array, largest_row_sum
+from polyspan.solvers.arrays import Array, largest_row_sum, take_rows
 from polyspan.solvers.loop import Run, Solution
 from polyspan.solvers.reductions import largest_sum, stack_views, view_step
 from polyspan.solvers.tensors import tensor_singular
 
 SEES_THE_ORDER = (
-    "TSVDMSC with sample_order='file' sees the order of the samples: if the file is sorted by "
-    "class, its scores are too good (MSRC-v1: NMI 1.000 sorted, about .72 shuffled). Use "
-    "sample_order='random', or measure it with polyspan.audit.order_effect."
+    "TSVDMSC: sample_order='file' sees the order of the samples: if the file is sorted by class, "
+    "its scores are too good (MSRC-v1: NMI 1.000 sorted, about .72 shuffled). Use 'random', or "
+    "measure it with polyspan.audit.order_effect."
 )
 
 
@@ -72,9 +70,8 @@ class TSVDMSC(Penalised, OnDevice, RepresentationClusterer):
     as_released : bool, default=False
         Follow the authors' program, see the module.
     sample_order : {"random", "file"}, default="random"
-        Put the samples in a random order, by ``random_state``, before the solver sees them, or
-        leave them as they are: on files sorted by class that tells the method the classes, and
-        there is a warning. The published figures need ``"file"``.
+        Order of the samples in the solver: random, by ``random_state``, or as given, which on files
+        sorted by class tells the classes (there is a warning) and made the published figures.
     rho, mu_max : float, default=2.0 and 1e10
         Growth and limit of the penalty mu; ``rho=1.02`` with ``mu0=0.1`` and ``max_iter=2000`` ends
         at the optimum instead of above it, see the module.
@@ -125,15 +122,16 @@ class TSVDMSC(Penalised, OnDevice, RepresentationClusterer):
 
     def solve(self, views: Views, Xs: list[Array]) -> Solution:
         """Return the mean of the ``|Z_v|``."""
-        run = self._run()
-        given = self._given("lam", "as_released") | self._penalty()
-        if self.sample_order == "file":
-            found = run.solution(_mean_size(solve_tsvdmsc(Xs, **given, run=run)))
-            return found._replace(complaints=(*found.complaints, UserWarning(SEES_THE_ORDER)))
-        order = check_random_state(self.random_state).permutation(views.n_samples)
-        Z = _mean_size(solve_tsvdmsc([taken(X, order) for X in Xs], **given, run=run))
-        back = np.argsort(order)
-        return run.solution(taken(taken(Z, back).T, back).T)
+        run, order = self._run(), np.arange(views.n_samples)
+        if self.sample_order == "random":
+            order = check_random_state(self.random_state).permutation(order)
+        own = self._given("lam", "as_released")
+        Z = solve_tsvdmsc([take_rows(X, order) for X in Xs], **own, **self._penalty(), run=run)
+        xp, back = array_namespace(Z), np.argsort(order)
+        Z = take_rows(take_rows(xp.mean(xp.abs(Z), axis=0), back).T, back).T
+        found = run.solution(Z)
+        told = (UserWarning(SEES_THE_ORDER),) if self.sample_order == "file" else ()
+        return found._replace(complaints=(*found.complaints, *told))
 
     def _shareable(self) -> bool:
         return self.sample_order == "file"  # otherwise it draws
@@ -141,25 +139,6 @@ class TSVDMSC(Penalised, OnDevice, RepresentationClusterer):
     def footprint(self, views: Views) -> tuple[float, float]:
         """Count n x n matrices: the tensors Z, G, W and a complex one, for all views."""
         return super().footprint(views)[0] + 10 * len(views.arrays), 0.0
-
-
-def taken(X: Array, rows: np.ndarray) -> Array:
-    """Rows of an array of any library, or of a sparse matrix, in a given order.
-
-    Examples
-    --------
-    >>> taken(np.array([[1.0], [2.0], [3.0]]), np.array([2, 0])).ravel()
-    array([3., 1.])
-    """
-    if sp.issparse(X):
-        return X[rows]
-    xp = array_namespace(X)
-    return xp.take(X, xp.asarray(rows, device=device(X)), axis=0)
-
-
-def _mean_size(Z: Array) -> Array:
-    xp = array_namespace(Z)
-    return xp.mean(xp.abs(Z), axis=0)
 
 
 def solve_tsvdmsc(
