@@ -278,8 +278,9 @@ MUTANTS = [
     M("laplacian-diagonal", "proximity:laplacian", "degrees - W", "degrees", "test_proximity"),
     # --- neighbours of many samples ---
     M("neighbors-itself-counts", "neighbors:_nearest", "min(k + 1,", "min(k,", "test_neighbors"),
-    M("neighbors-own-number", "neighbors:_exact", "range(start, start + rows, step)",
-      "range(0, rows, step)", "test_neighbors"),
+    M("neighbors-own-number", "neighbors:_exact", "np.arange(start, start + chunk",
+      "np.arange(0, chunk", "test_neighbors"),
+    M("exact-only-the-sure", "neighbors:_exact", "4 * equal", "-4 * equal", "test_neighbors"),
     M("neighbors-chunk-offset", "neighbors:_members", "X[rows], rows + first", "X[rows], rows",
       "test_neighbors"),
     # --- Laplacians of many samples ---

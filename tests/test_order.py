@@ -148,7 +148,7 @@ def test_grmsc_in_all_its_forms(params):
 
 def test_distances_that_differ_by_rounding_are_tied():
     X = counts()[0]  # whole numbers: nothing is rounded
-    # Far from zero, squared distances have four digits less; the graph does not depend on the units.
+    # Far from zero, squared distances have four digits less; the units do not matter.
     far = first_order(X / 3 + 100 / 3, 5)[0]
     np.testing.assert_allclose(far, first_order(X, 5)[0], rtol=0, atol=1e-8)
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from polyspan.graphs import proximity
+from polyspan.graphs import proximity, ties
 
 steady = examples(60)
 
@@ -97,6 +97,16 @@ def test_mutual_neighbors_with_ties(X, k):
     D2 = proximity.squared_distances(X)
     k = min(k, len(X) - 1)
     np.testing.assert_array_equal(proximity.mutual_neighbors(D2, k), naive_mutual(D2, k))
+
+
+@pytest.mark.parametrize("crowd", [6, 7])
+def test_a_crowd_is_left_out_unless_there_is_nobody_closer(crowd):
+    D2 = np.full((crowd + 2, crowd + 2), 4.0)
+    D2[0, 1] = D2[1, 0] = 1.0
+    near = ties.neighbor_shares(D2, 2)
+    assert near[0, 1] == 1
+    np.testing.assert_array_equal(near[0, 2:], 1 / crowd if crowd <= 3 * 2 else 0)
+    np.testing.assert_array_equal(near[2, [0, 1, 3]], 2 / (crowd + 1))  # nobody is closer
 
 
 @pytest.mark.parametrize("k", [1, 3, 14])

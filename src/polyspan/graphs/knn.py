@@ -77,7 +77,8 @@ def nearest_neighbors(X: Any, k: int) -> Near:
     step = max(1, BLOCK // some // (2 if sp.issparse(X) else 1))
     for start in range(0, some, step):
         block = slice(start, min(start + step, some))
-        i, j, squares, shares, low = block_neighbors(X, lengths, block, k, slack)
+        rows = np.arange(block.start, block.stop)
+        i, j, squares, shares, low = block_neighbors(X, lengths, rows, k, slack)
         _check_crowd(len(i), some - start, len(low))
         counts[there[block]] = np.bincount(i, minlength=len(low))
         nearest[there[block]] = low
@@ -101,28 +102,28 @@ def squared_lengths(X: Any) -> np.ndarray:
 
 
 def block_neighbors(
-    X: Any, lengths: np.ndarray, block: slice, k: int, equal: float
+    X: Any, lengths: np.ndarray, rows: np.ndarray, k: int, equal: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Rows, columns, squares and shares of the neighbours of some samples, and their nearest.
 
-    X is float64, ``lengths`` are its squared lengths, ``block`` says which samples (row 0 of the
-    answer is the first of them), and squared distances that differ by ``equal`` relative to the
-    squared lengths are tied.
+    X is float64, ``lengths`` are its squared lengths, ``rows`` are the numbers of these samples (0
+    in the answer is the first of them), and squared distances that differ by ``equal`` relative to
+    the squared lengths are tied.
 
     Examples
     --------
     >>> X = np.array([[0.0], [1.0], [-1.0], [5.0]])
-    >>> i, j, squares, shares, low = block_neighbors(X, X[:, 0] ** 2, slice(0, 1), 1, 1e-12)
+    >>> i, j, squares, shares, low = block_neighbors(X, X[:, 0] ** 2, np.array([0]), 1, 1e-12)
     >>> j, shares
     (array([1, 2]), array([0.5, 0.5]))
     """
-    G = X[block] @ X.T
+    G = X[rows] @ X.T
     D2 = G.toarray() if sp.issparse(G) else G
-    own = lengths[block]
+    own = lengths[rows]
     D2 *= -2
     D2 += own[:, None]
     D2 += lengths
-    D2[np.arange(len(own)), np.arange(block.start, block.stop)] = np.inf
+    D2[np.arange(len(own)), rows] = np.inf
     low = np.sort(np.partition(D2, k - 1, axis=1)[:, :k], axis=1)
     last = low[:, -1]
     slack = equal * (own + np.maximum(last, 0))

@@ -120,22 +120,28 @@ def _stack(parts: Sequence[Array]) -> Array:
 
 def _exact(chunk: Any, start: int, whole: Array, view: int, k: int) -> Found:
     """Neighbours of the samples of a chunk among all; those tied for the last places share them."""
-    n, rows, dtype = whole.shape[0], chunk[view].shape[0], whole.dtype
-    X, k = whole.astype(np.float64), min(k, whole.shape[0] - 1)
-    lengths, step, parts = squared_lengths(X), max(1, BLOCK // n), []
-    for first in range(start, start + rows, step):
-        block = slice(first, min(first + step, start + rows))
-        i, j, squares, shares, _ = block_neighbors(X, lengths, block, k, tied(dtype))
-        parts.append((i + first - start, j, squares, shares))
+    n, k = whole.shape[0], min(k, whole.shape[0] - 1)
+    own = np.arange(start, start + chunk[view].shape[0])
+    near = _nearest(chunk[view], own, whole, np.arange(n), k + 1)
+    X, equal = whole.astype(np.float64), tied(whole.dtype)
+    lengths = squared_lengths(X)
+    last, following = near.squares[:, k - 1], near.squares[:, k]
+    unsure = np.flatnonzero(following - last <= 4 * equal * (lengths[own] + last))
+    if not unsure.size:
+        return Found(near.ids[:, :k], near.squares[:, :k], np.ones((len(own), k), whole.dtype))
+    parts = []
+    for some in np.array_split(unsure, -(-unsure.size * n // BLOCK)):
+        i, *rest, _ = block_neighbors(X, lengths, own[some], k, equal)
+        parts.append((some[i], *rest))
     i, j, squares, shares = (np.concatenate(several) for several in zip(*parts, strict=True))
-    order = np.lexsort((squares, i))
-    counts = np.bincount(i, minlength=rows)
+    order = np.lexsort((squares, i))  # i is in order already
+    counts = np.bincount(i, minlength=len(own))
     place = np.arange(len(i)) - np.repeat(np.cumsum(counts) - counts, counts)
-    wide = (rows, int(counts.max()))
-    found = np.full(wide, -1), np.full(wide, np.inf, dtype), np.zeros(wide, dtype)
-    for A, values in zip(found, (j, squares, shares), strict=True):
-        A[i, place] = values[order]
-    return Found(*found)
+    sure, wide = np.isin(np.arange(len(own)), unsure, invert=True), (len(own), max(k, *counts))
+    ids, D2, counted = np.full(wide, -1), np.full(wide, np.inf), np.zeros(wide)
+    ids[sure, :k], D2[sure, :k], counted[sure, :k] = near.ids[sure, :k], near.squares[sure, :k], 1
+    ids[i, place], D2[i, place], counted[i, place] = j[order], squares[order], shares[order]
+    return Found(ids, D2.astype(whole.dtype), counted.astype(whole.dtype))
 
 
 def _nearest(X: Array, own: np.ndarray, base: Array, ids: np.ndarray, k: int) -> Found:
