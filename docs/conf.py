@@ -86,6 +86,7 @@ MODULES = {
     "polyspan.inputs": "Scattered missing values, filled in.",
     "polyspan.metrics": "Scores against known classes.",
     "polyspan.selection": "Clustering without labels, and the number of clusters.",
+    "polyspan.audit": "What a method gains from the order of the samples.",
     "polyspan.figures": "Figures of the results of a fit.",
     "polyspan.report": "The report of a fit as one HTML file.",
     "polyspan.solvers.cache": "Sharing work between fits on the same data.",

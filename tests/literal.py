@@ -18,11 +18,16 @@ def laplacian(Xs, k, alpha, second_width="own"):
         distance = np.array([np.linalg.norm(X - X[:, [i]], axis=0) for i in range(n)])
         sigma = np.median(distance[np.triu_indices(n, 1)])
         S = np.exp(-(distance**2) / sigma**2)  # eq. (2)
-        nearest = np.zeros((n, n), dtype=bool)
+        nearest = np.zeros((n, n))
         for i in range(n):
-            order = [j for j in np.argsort(distance[i], kind="stable") if j != i]
-            nearest[i, order[:k]] = True
-        firsts.append((S * (nearest & nearest.T), sigma))  # eq. (3)
+            others = [j for j in range(n) if j != i]
+            last = np.sort(distance[i, others])[k - 1]
+            tied = [j for j in others if abs(distance[i, j] - last) < 1e-11]
+            closer = [j for j in others if distance[i, j] < last and j not in tied]
+            nearest[i, closer] = 1
+            if len(tied) <= 3 * k or not closer:  # the paper is silent about ties: they share
+                nearest[i, tied] = (k - len(closer)) / len(tied)
+        firsts.append((S * np.minimum(nearest, nearest.T), sigma))  # eq. (3)
     common = np.prod([Lambda for Lambda, _ in firsts], axis=0)  # eq. (4)
     total = np.zeros((n, n))
     for Lambda, sigma in firsts:

@@ -52,6 +52,7 @@ OWN = {  # name: meaning, and the methods that have it
     "rank_share": ("share of the nuclear norm, the rest is that of the l1 norm", "mlrssc"),
     "kernel": ("inner products, or a Gaussian kernel", "mlrssc"),
     "sigma": ("width of that kernel in median distances", "mlrssc"),
+    "sample_order": ("order of the samples in the solver", "tsvdmsc"),
     "second_width": ("width of the second-order Gaussian", "grmsc anchorgrmsc"),
     "orientation": ("graphs on the columns of Z, or on its rows", "grmsc"),
     "regularizer": ("which graphs", "grmsc"),

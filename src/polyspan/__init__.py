@@ -123,6 +123,7 @@ _HOMES = {  # where the names are written
 }
 _ROOMS = (  # what `import polyspan` alone gives besides
     "atomic",
+    "audit",
     "base",
     "chunked",
     "clustering",

@@ -8,7 +8,7 @@ import pytest
 from polyspan import __version__
 from polyspan.cli.main import main
 
-COMMANDS = ["demo", "fit", "data", "bench", "info"]
+COMMANDS = ["demo", "fit", "data", "bench", "audit", "info"]
 HEAVY = {"numpy", "scipy", "sklearn", "pandas", "rich", "matplotlib", "joblib", "threadpoolctl"}
 
 
@@ -22,7 +22,7 @@ def width(monkeypatch):
     ("arguments", "answer"),
     [
         (["dmeo"], "polyspan: no command is called 'dmeo', did you mean 'demo'? Known: demo, "),
-        (["cluster"], "polyspan: no command is called 'cluster'. Known: demo, fit, data, bench, i"),
+        (["cluster"], "polyspan: no command is called 'cluster'. Known: demo, fit, data, bench, a"),
         (["data", "lst"], "polyspan data: no action is called 'lst', did you mean 'list'? Known: "),
     ],
 )

@@ -5,6 +5,8 @@ import scipy.sparse as sp
 from polyspan.chunked.workers import Threads, bounds
 from polyspan.graphs import neighbors as module
 from polyspan.graphs.neighbors import neighbors, recall
+from polyspan.graphs.proximity import first_order, median_distance, squared_distances
+from polyspan.graphs.sparse_laplacian import sparse_graph
 
 
 def search(X, k, size=60, threads=1, **changed):
@@ -42,8 +44,20 @@ def test_exact(points):
 
 def test_sparse_samples(points):
     points = np.where(points > 0.5, points, 0)
+    points[:, 0] = np.arange(250) ** 0.5  # no ties
     _, squares, *_ = search(sp.csr_array(points), 6)
     np.testing.assert_allclose(squares, brute(points, 6)[1], atol=1e-9)
+
+
+@pytest.mark.parametrize("k", [1, 5, 30])
+def test_where_every_pair_is_compared_ties_share_the_places(k):
+    X = np.random.default_rng(0).integers(0, 3, size=(90, 3)).astype(float)  # 27 different ones
+    D2 = squared_distances(X)
+    with Threads(1) as workers:
+        chunks, spans = [[X[:40]], [X[40:]]], [(0, 40), (40, 90)]
+        found, _ = neighbors(workers, chunks, spans, 0, k, X)
+        graph = sparse_graph(found, median_distance(D2))
+    np.testing.assert_allclose(graph.Lambda.toarray(), first_order(X, k)[0], rtol=1e-12)
 
 
 @pytest.mark.parametrize("threads", [1, 3])

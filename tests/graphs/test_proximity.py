@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from polyspan.graphs import proximity
+from polyspan.graphs import proximity, ties
 
 steady = examples(60)
 
@@ -21,13 +21,17 @@ def distances(X):
 
 
 def naive_mutual(D, k):
-    """Mutual k nearest by a stable sort of every row, the sample itself left out."""
+    """How much i and j are among the k nearest of each other; ties share the places left."""
     n = len(D)
-    nearest = np.zeros((n, n), dtype=bool)
+    near = np.zeros((n, n))
     for i in range(n):
-        others = [j for j in np.argsort(D[i], kind="stable") if j != i]
-        nearest[i, others[:k]] = True
-    return nearest & nearest.T
+        others = np.delete(np.arange(n), i)
+        last = np.sort(D[i, others])[k - 1]
+        closer, tied = others[D[i, others] < last], others[D[i, others] == last]
+        near[i, closer] = 1
+        if len(tied) <= 3 * k or not len(closer):
+            near[i, tied] = (k - len(closer)) / len(tied)
+    return np.minimum(near, near.T)
 
 
 def data(n=15, d=4, seed=0):
@@ -93,6 +97,16 @@ def test_mutual_neighbors_with_ties(X, k):
     D2 = proximity.squared_distances(X)
     k = min(k, len(X) - 1)
     np.testing.assert_array_equal(proximity.mutual_neighbors(D2, k), naive_mutual(D2, k))
+
+
+@pytest.mark.parametrize("crowd", [6, 7])
+def test_a_crowd_is_left_out_unless_there_is_nobody_closer(crowd):
+    D2 = np.full((crowd + 2, crowd + 2), 4.0)
+    D2[0, 1] = D2[1, 0] = 1.0
+    near = ties.neighbor_shares(D2, 2)
+    assert near[0, 1] == 1
+    np.testing.assert_array_equal(near[0, 2:], 1 / crowd if crowd <= 3 * 2 else 0)
+    np.testing.assert_array_equal(near[2, [0, 1, 3]], 2 / (crowd + 1))  # nobody is closer
 
 
 @pytest.mark.parametrize("k", [1, 3, 14])
@@ -207,7 +221,7 @@ def test_ties_do_not_depend_on_rounding():
     X = (np.random.default_rng(0).uniform(size=(60, 300)) < 0.1).astype(float)
     Z = (X - X.mean(1, keepdims=True)) / X.std(1, keepdims=True)
     order = np.random.default_rng(1).permutation(300)
-    one, two = (proximity.squared_distances(z, ties=True) for z in (Z, Z[:, order]))
+    one, two = (proximity.squared_distances(z, rounded=True) for z in (Z, Z[:, order]))
     apart = proximity.squared_distances(Z) != proximity.squared_distances(Z[:, order])
     assert np.mean(apart) > 0.5
     assert np.mean(one != two) < 0.002  # only where the distance is between two grid points
@@ -217,7 +231,7 @@ def test_ties_do_not_depend_on_rounding():
 
 
 def test_ties_of_samples_that_are_zero():
-    D2 = proximity.squared_distances(np.array([[0.0], [0.0], [2.0]]), ties=True)
+    D2 = proximity.squared_distances(np.array([[0.0], [0.0], [2.0]]), rounded=True)
     np.testing.assert_array_equal(D2, [[0, 0, 4], [0, 0, 4], [4, 4, 0]])
 
 
@@ -230,19 +244,33 @@ def test_nearest_repeats_the_last_when_there_are_too_few():
 @pytest.mark.parametrize("k", [1, 3, 13, 14])
 def test_adaptive_neighbors(k):
     D2 = distances(data()) ** 2
-    S = proximity.adaptive_neighbors(D2, k)
+    S = proximity.adaptive_neighbors(data(), k)
     for i in range(15):
         near = np.argsort(D2[i])[1:]
         d = D2[i, near]
         beyond = d[min(k, 13)]  # of 14 others the last is its own next one
         wanted = np.zeros(15)
         wanted[near[:k]] = (beyond - d[:k]) / (k * beyond - d[:k].sum())
-        np.testing.assert_allclose(S[i], wanted, atol=1e-14)
+        np.testing.assert_allclose(S[i], wanted, atol=1e-12)
 
 
 def test_adaptive_neighbors_equally_far_share():
-    S = proximity.adaptive_neighbors(1 - np.eye(5), 2)
-    np.testing.assert_array_equal(np.sort(S, axis=1), np.tile([0, 0, 0, 0.5, 0.5], (5, 1)))
+    S = proximity.adaptive_neighbors(np.eye(5), 2)  # all are at the same distance
+    np.testing.assert_allclose(S, (1 - np.eye(5)) / 4, rtol=0, atol=1e-15)
+
+
+def test_adaptive_neighbors_tied_with_the_next_have_no_weight():
+    x = np.array([[0.0], [1.0], [2.0], [-2.0], [9.0]])
+    np.testing.assert_array_equal(proximity.adaptive_neighbors(x, 2)[0], [0, 1, 0, 0, 0])
+
+
+def test_stable_ranks_go_by_row_numbers():
+    D2 = 1.0 - np.eye(4)
+    members, following = proximity.stable_ranks(D2, 2)
+    np.testing.assert_array_equal(members[3], [True, True, False, False])
+    # Row 0 begins with itself, row 3 with row 3: 0 sorts first.
+    np.testing.assert_array_equal(members[0], [False, True, True, False])
+    np.testing.assert_array_equal(following[0], [False, False, False, True])
 
 
 def pieces(n, link=0.0):

@@ -98,6 +98,14 @@ def test_equals_the_literal_recursion(iterations, lam_components):
     assert_allclose(found, w, rtol=1e-8)
 
 
+def test_samples_as_far_as_the_next_one_are_no_neighbours():
+    X = np.array([[0.0], [1.0], [-1.0], [5.0], [6.0], [4.0]])
+    # Only where all are equally far they share the weight.
+    assert_allclose(solve_gmc([X], 2, k=1)[0][0], [0, 0.5, 0.5, 0, 0, 0], rtol=0, atol=1e-12)
+    X = np.array([[0.0], [1.0], [3.0], [-3.0]])
+    assert_allclose(solve_gmc([X], 1, k=2)[0][0], [0, 1, 0, 0], rtol=0, atol=1e-12)
+
+
 def test_the_graph_is_a_graph():
     model = GMC(n_clusters=3, scale=None, n_neighbors=6).fit(noise())
     U = solve_gmc(noise(), 3, k=6)[0]

@@ -7,8 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from polyspan import GSF
 from polyspan.datasets import load_dataset, make_subspaces
-from polyspan.graphs import proximity
-from polyspan.graphs.proximity import fair_neighbors, fused_graph
+from polyspan.graphs.proximity import adaptive_neighbors, fused_graph
 from polyspan.methods.gsf import solve_gsf
 from polyspan.metrics import clustering_scores
 from polyspan.solvers.loop import Run
@@ -74,7 +73,7 @@ def literal(A, c, k, gamma1, gamma2, iterations):
 
 def test_the_fused_graph_equals_the_literal_product():
     Xs = noise()
-    A = fused_graph([fair_neighbors(X, 15) for X in Xs])
+    A = fused_graph([adaptive_neighbors(X, 15) for X in Xs])
     assert np.all(A.sum(axis=1) > 0)
     assert_allclose(A, literal_graphs(Xs, 15), rtol=0, atol=1e-9)  # distances round differently
 
@@ -109,7 +108,7 @@ def test_the_cases_above_halve_and_double():
 def test_the_estimator_is_made_of_these():
     Xs = noise()
     model = GSF(3, n_neighbors=15, n_candidates=6, scale=None).fit(Xs)
-    S = solve_gsf(fused_graph([fair_neighbors(X, 15) for X in Xs]), 3, 6)
+    S = solve_gsf(fused_graph([adaptive_neighbors(X, 15) for X in Xs]), 3, 6)
     assert_array_equal(model.affinity_matrix_, S)
     assert_array_equal(model.labels_, connected_components(sp.csr_array(S), directed=False)[1])
     assert len(set(model.labels_)) == 3
@@ -117,18 +116,6 @@ def test_the_estimator_is_made_of_these():
     assert_allclose(S.sum(), 40, rtol=1e-12)
     given = GSF(3, n_neighbors=30, n_candidates=15, scale=None).fit(Xs).affinity_matrix_
     assert_array_equal(GSF(3, scale=None).fit(Xs).affinity_matrix_, given)  # the defaults
-
-
-def test_a_view_graph_is_that_of_the_probabilistic_neighbours():
-    for X in noise():
-        D2 = proximity.squared_distances(X, ties=True)
-        wanted = proximity.adaptive_neighbors(D2, 6)
-        assert_allclose(fair_neighbors(X, 6), wanted, rtol=0, atol=1e-12)  # sums in another order
-
-
-def test_equal_distances_share_the_weight():
-    X = np.eye(5)  # all equally far
-    assert_allclose(fair_neighbors(X, 2), (1 - np.eye(5)) / 4, rtol=0, atol=1e-15)
 
 
 def test_a_sample_without_common_neighbours_has_the_power_of_the_mean():

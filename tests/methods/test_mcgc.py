@@ -177,8 +177,7 @@ def test_equals_the_literal_recursion(lam_agreement, lam_components):
 
 def test_without_rank_term_the_view_graph_would_be_the_probabilistic_neighbours():
     X = np.concatenate([noise(20, (2,))[0] + 50 * k for k in range(3)])  # three components at once
-    D2 = proximity.squared_distances(X, ties=True)
-    S = proximity.adaptive_neighbors(D2, 5)
+    S = proximity.adaptive_neighbors(X, 5)
     assert connected_components(sp.csr_array(S + S.T))[0] == 3
     # F is constant on components, so that the rank term sees none of the links
     assert_allclose(view_graph(X, 3, 5), (S + S.T) / 2, rtol=0, atol=1e-8)

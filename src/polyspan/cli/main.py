@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from polyspan import __version__
-from polyspan.cli import bench, data, demo, fit, info
+from polyspan.cli import audit, bench, data, demo, fit, info
 from polyspan.cli.messages import fail
 from polyspan.cli.request import in_words
 from polyspan.inputs.names import unknown_name
@@ -81,12 +81,14 @@ def _parser() -> argparse.ArgumentParser:
         "  polyspan data fetch ngs    download the data set ngs\n"
         "  polyspan info              versions, machine, folders, methods\n"
         "  polyspan bench run benchmarks/smoke.toml\n"
-        "                             compare methods; `bench report` makes the tables\n\n"
+        "                             compare methods; `bench report` makes the tables\n"
+        "  polyspan audit --dataset ngs --method gmc\n"
+        "                             what a method gains from the order of the samples\n\n"
         "See `polyspan COMMAND --help` for more about a command.",
     )
     parser.add_argument("--version", action="version", version=f"polyspan {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (demo, fit, data, bench, info):
+    for command in (demo, fit, data, bench, audit, info):
         command.add(subparsers)
     return parser
 

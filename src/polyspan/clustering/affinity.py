@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from array_api_compat import array_namespace
 
+from polyspan.graphs.ties import largest_entries
 from polyspan.solvers.arrays import Array, to_numpy
 
 
@@ -18,7 +19,8 @@ def affinity_matrix(Z: Array, kind: str = "dense", n_kept: int = 10) -> Array:
         Representation; column j represents sample j by the others.
     kind : {"dense", "sparse"}
         ``"dense"`` uses all entries, as in the papers. ``"sparse"`` keeps the ``n_kept`` largest
-        entries of each column of ``|Z|`` before symmetrising, which drops noise.
+        entries of each column of ``|Z|`` before symmetrising, which drops noise. Entries tied for
+        the last of these places are lowered to their share of it (`polyspan.graphs.ties`).
     n_kept : int
         Entries kept per column (at most n).
 
@@ -39,12 +41,7 @@ def affinity_matrix(Z: Array, kind: str = "dense", n_kept: int = 10) -> Array:
     if kind == "dense":
         A = array_namespace(Z).abs(Z)
         return A + A.T
-    A = np.abs(to_numpy(Z))
-    n = A.shape[0]
-    n_kept = min(n_kept, n)
-    rows = np.argpartition(A, n - n_kept, axis=0)[n - n_kept :]
-    cols = np.broadcast_to(np.arange(n), rows.shape)
-    kept = sp.csr_array((A[rows, cols].ravel(), (rows.ravel(), cols.ravel())), shape=(n, n))
+    kept = sp.csr_array(largest_entries(np.abs(to_numpy(Z)).T, n_kept))
     return sp.csr_array(kept + kept.T)
 
 

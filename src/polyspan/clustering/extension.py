@@ -10,6 +10,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from polyspan.clustering.spectral import spectral_eigenvectors, unit_rows
+from polyspan.graphs.ties import largest_entries
 from polyspan.inputs.rows import missing_rows
 from polyspan.solvers.arrays import Array, gram, inverse_root
 from polyspan.solvers.eigen import eigh
@@ -100,10 +101,8 @@ def extend_labels(
     array([0, 1])
     """
     A = np.abs(Z)
-    n = A.shape[0]
-    if n_kept is not None and n_kept < n:
-        rest = np.argpartition(A, n - n_kept, axis=0)[: n - n_kept]
-        np.put_along_axis(A, rest, 0.0, axis=0)
+    if n_kept is not None:
+        A = largest_entries(A.T, n_kept).T
     found = np.unique(labels)  # duplicated samples may leave clusters empty
     w, Y, degrees = spectral_eigenvectors(W, n_clusters)
     new = unit_rows((A * inverse_root(degrees)[:, None]).T @ (Y / np.where(w != 0, w, 1)))

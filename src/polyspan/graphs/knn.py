@@ -1,10 +1,7 @@
 """Sparse graphs of nearest neighbours that do not depend on the order of the samples.
 
-With counts and binary features many samples are equally far, and a rule such as «the lower row
-number first» would make the graph depend on the order of the file. Here samples that are tied for
-the last places share them: with c closer ones and t tied for the other k - c places, each of the t
-has the share (k - c) / t. More than 3 k tied samples say too little to fill a row: all of them are
-left out, unless the sample would then have no neighbour at all.
+The rule for samples that are equally far is that of `polyspan.graphs.ties`: those tied for the last
+places share them.
 """
 
 from collections.abc import Sequence
@@ -13,13 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from polyspan.graphs.ties import CROWD, tied
 from polyspan.inputs.memory import available_memory
 from polyspan.inputs.rows import missing_rows
 
 BLOCK = 2**23  # distances held at a time: 64 MB
 COLUMNS = 32  # of a dense matrix that are multiplied at a time
-CROWD = 3  # more than this many times k tied samples are left out
-TIED = {"float64": 1e-12, "float32": 1e-6}  # equal squared distances, relative to squared lengths
 
 
 class Near(NamedTuple):
@@ -71,17 +67,18 @@ def nearest_neighbors(X: Any, k: int) -> Near:
     >>> near.nearest.ravel()
     array([ 1.,  1.,  1., 16.])
     """
-    n, gone, tied = X.shape[0], missing_rows(X), TIED[str(X.dtype)]
+    n, gone, slack = X.shape[0], missing_rows(X), tied(X.dtype)
     there = np.arange(n) if gone is None else np.flatnonzero(~gone)
     X = (X if gone is None else X[there]).astype(np.float64)
-    lengths = np.asarray((X.multiply(X) if sp.issparse(X) else X * X).sum(axis=1)).ravel()
+    lengths = squared_lengths(X)
     some, k = len(there), min(k, len(there) - 1)
     nearest = np.full((n, k), np.inf)
     counts, columns, parts = np.zeros(n, dtype=np.int64), [], []
     step = max(1, BLOCK // some // (2 if sp.issparse(X) else 1))
     for start in range(0, some, step):
         block = slice(start, min(start + step, some))
-        i, j, squares, shares, low = _block(X, lengths, block, k, tied)
+        rows = np.arange(block.start, block.stop)
+        i, j, squares, shares, low = block_neighbors(X, lengths, rows, k, slack)
         _check_crowd(len(i), some - start, len(low))
         counts[there[block]] = np.bincount(i, minlength=len(low))
         nearest[there[block]] = low
@@ -93,20 +90,43 @@ def nearest_neighbors(X: Any, k: int) -> Near:
     return Near(graph, squares, nearest)
 
 
-def _block(
-    X: Any, lengths: np.ndarray, block: slice, k: int, tied: float
+def squared_lengths(X: Any) -> np.ndarray:
+    """Squared lengths of the rows of an array or csr_array.
+
+    Examples
+    --------
+    >>> squared_lengths(np.array([[3.0, 4.0]]))
+    array([25.])
+    """
+    return np.asarray((X.multiply(X) if sp.issparse(X) else X * X).sum(axis=1)).ravel()
+
+
+def block_neighbors(
+    X: Any, lengths: np.ndarray, rows: np.ndarray, k: int, equal: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Rows, columns, squares and shares of the neighbours of some samples, and their nearest."""
-    G = X[block] @ X.T
+    """Rows, columns, squares and shares of the neighbours of some samples, and their nearest.
+
+    X is float64, ``lengths`` are its squared lengths, ``rows`` are the numbers of these samples (0
+    in the answer is the first of them), and squared distances that differ by ``equal`` relative to
+    the squared lengths are tied.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [1.0], [-1.0], [5.0]])
+    >>> i, j, squares, shares, low = block_neighbors(X, X[:, 0] ** 2, np.array([0]), 1, 1e-12)
+    >>> j, shares
+    (array([1, 2]), array([0.5, 0.5]))
+    """
+    G = X[rows] @ X.T
     D2 = G.toarray() if sp.issparse(G) else G
-    own = lengths[block]
+    own = lengths[rows]
     D2 *= -2
     D2 += own[:, None]
     D2 += lengths
-    D2[np.arange(len(own)), np.arange(block.start, block.stop)] = np.inf
+    D2[np.arange(len(own)), rows] = np.inf
     low = np.sort(np.partition(D2, k - 1, axis=1)[:, :k], axis=1)
     last = low[:, -1]
-    slack = tied * (own + np.maximum(last, 0))
+    slack = equal * (own + np.maximum(last, 0))
     i, j = np.nonzero(D2 <= (last + slack)[:, None])
     squares = D2[i, j]
     closer = squares < (last - slack)[i]

@@ -4,7 +4,8 @@ For many samples, space is divided into cells, the regions around centres. A sam
 the samples of the few cells whose centres are nearest to it, and the best k of all are kept. Cells
 are searched independently and their results merged: the work is linear in n, no worker needs all
 samples, and the result does not depend on where it is computed (beyond 4 million samples
-the work grows like n^1.5, because the cells get larger).
+the work grows like n^1.5, because the cells get larger). Of samples at equal distances, those with
+the lower row numbers are found; only where every pair is compared do they share the places.
 """
 
 from collections.abc import Sequence
@@ -16,6 +17,8 @@ import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.neighbors import NearestNeighbors
 
+from polyspan.graphs.knn import BLOCK, block_neighbors, squared_lengths
+from polyspan.graphs.ties import tied
 from polyspan.solvers.arrays import Array
 
 EXACT_BELOW = 20_000  # samples up to which every pair is compared
@@ -26,11 +29,14 @@ PROBES = 4  # cells searched for the neighbours of a sample
 class Found(NamedTuple):
     """Nearest neighbours of some samples: their numbers and squared distances, nearest first.
 
-    Where fewer than k were found, the number is -1 and the distance infinite.
+    Where fewer than k were found, the number is -1 and the distance infinite. ``shares`` says how
+    much each counts where samples are tied for the last places, which may be more than k then (see
+    `polyspan.graphs.ties`); None means that all count fully.
     """
 
     ids: np.ndarray
     squares: np.ndarray
+    shares: np.ndarray | None = None
 
 
 def neighbors(
@@ -113,8 +119,29 @@ def _stack(parts: Sequence[Array]) -> Array:
 
 
 def _exact(chunk: Any, start: int, whole: Array, view: int, k: int) -> Found:
-    X = chunk[view]
-    return _nearest(X, np.arange(start, start + X.shape[0]), whole, np.arange(whole.shape[0]), k)
+    """Neighbours of the samples of a chunk among all; those tied for the last places share them."""
+    n, k = whole.shape[0], min(k, whole.shape[0] - 1)
+    own = np.arange(start, start + chunk[view].shape[0])
+    near = _nearest(chunk[view], own, whole, np.arange(n), k + 1)
+    X, equal = whole.astype(np.float64), tied(whole.dtype)
+    lengths = squared_lengths(X)
+    last, following = near.squares[:, k - 1], near.squares[:, k]
+    unsure = np.flatnonzero(following - last <= 4 * equal * (lengths[own] + last))
+    if not unsure.size:
+        return Found(near.ids[:, :k], near.squares[:, :k], np.ones((len(own), k), whole.dtype))
+    parts = []
+    for some in np.array_split(unsure, -(-unsure.size * n // BLOCK)):
+        i, *rest, _ = block_neighbors(X, lengths, own[some], k, equal)
+        parts.append((some[i], *rest))
+    i, j, squares, shares = (np.concatenate(several) for several in zip(*parts, strict=True))
+    order = np.lexsort((squares, i))  # i is in order already
+    counts = np.bincount(i, minlength=len(own))
+    place = np.arange(len(i)) - np.repeat(np.cumsum(counts) - counts, counts)
+    sure, wide = np.isin(np.arange(len(own)), unsure, invert=True), (len(own), max(k, *counts))
+    ids, D2, counted = np.full(wide, -1), np.full(wide, np.inf), np.zeros(wide)
+    ids[sure, :k], D2[sure, :k], counted[sure, :k] = near.ids[sure, :k], near.squares[sure, :k], 1
+    ids[i, place], D2[i, place], counted[i, place] = j[order], squares[order], shares[order]
+    return Found(ids, D2.astype(whole.dtype), counted.astype(whole.dtype))
 
 
 def _nearest(X: Array, own: np.ndarray, base: Array, ids: np.ndarray, k: int) -> Found:
@@ -179,7 +206,7 @@ def _search(parts: Sequence[_Members], k: int) -> tuple[np.ndarray, Found]:
         low, high = np.searchsorted(query_cells[by_query], [cell, cell + 1])
         asks = by_query[low:high]
         near = _nearest(queries[asks], query_ids[asks], base[lives], base_ids[lives], k)
-        found.ids[asks], found.squares[asks] = near
+        found.ids[asks], found.squares[asks] = near.ids, near.squares
     order = np.argsort(query_ids, kind="stable")
     return query_ids[order], Found(found.ids[order], found.squares[order])
 

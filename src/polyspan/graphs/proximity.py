@@ -5,8 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from array_api_compat import array_namespace, is_numpy_array, is_torch_array
+from array_api_compat import array_namespace, is_numpy_array
 
+from polyspan.graphs import ties
 from polyspan.inputs.precomputed import like
 from polyspan.solvers.arrays import (
     Array,
@@ -20,7 +21,7 @@ from polyspan.solvers.arrays import (
 from polyspan.solvers.eigen import lowest_eigenpairs
 
 
-def squared_distances(X: Array, *, ties: bool = False) -> Array:
+def squared_distances(X: Array, *, rounded: bool = False) -> Array:
     """Squared Euclidean distances between the rows of X, from its Gram matrix.
 
     Distances below the rounding error of the products are set to zero, so that equal samples are
@@ -30,10 +31,10 @@ def squared_distances(X: Array, *, ties: bool = False) -> Array:
     ----------
     X : (n, d) array or sparse matrix
         Samples in rows.
-    ties : bool, default=False
+    rounded : bool, default=False
         Round the distances to about eleven digits of the squared lengths, so that distances that
-        differ only by rounding become equal. Neighbours then do not depend on the BLAS; binary
-        features, for example, give many ties.
+        differ only by rounding become equal, for `stable_ranks`; binary features, for example, give
+        many. (`polyspan.graphs.ties` needs no rounding.)
 
     Examples
     --------
@@ -50,7 +51,7 @@ def squared_distances(X: Array, *, ties: bool = False) -> Array:
     D2 = sums - 2 * G
     eps = xp.finfo(D2.dtype).eps
     D2 = xp.where(D2 > 64 * eps * sums, D2, xp.zeros_like(D2))
-    if ties:
+    if rounded:
         # Powers of two, so that the grids of pairs of different lengths are nested.
         grid = 2.0 ** xp.floor(xp.log2(xp.where(sums > 0, sums, xp.ones_like(sums)))) * 2**14 * eps
         D2 = xp.round(D2 / grid) * grid
@@ -117,43 +118,30 @@ def median_kernel(X: Array, factor: float = 1.0, *, diagonal: bool = False) -> A
     return gaussian(D2, 2**0.5 * factor * median_distance(D2, diagonal=diagonal))
 
 
-def mutual_neighbors(D2: Array, k: int) -> Array:
-    """Boolean matrix: i and j are each among the k nearest of the other (self excluded).
+def mutual_neighbors(D2: Array, k: int, slack: Array | float = 0.0) -> Array:
+    """How much i and j are each among the k nearest of the other (self excluded): 0 to 1.
 
-    Ties at the k-th distance go to the lower row number, as in a stable sort.
+    It is 1 for mutual neighbours, and the smaller of the two shares where samples are tied at the
+    k-th distance, see `polyspan.graphs.ties`; ``slack`` is its `ties.tie_slack`.
 
     Examples
     --------
     >>> import numpy as np
     >>> x = np.array([[0.0], [1.0], [3.0]])
-    >>> mutual_neighbors(squared_distances(x), 1).astype(int)
-    array([[0, 1, 0],
-           [1, 0, 0],
-           [0, 0, 0]])
+    >>> mutual_neighbors(squared_distances(x), 1)
+    array([[0., 1., 0.],
+           [1., 0., 0.],
+           [0., 0., 0.]])
     """
-    xp = array_namespace(D2)
-    D2 = xp.where(diagonal_mask(D2), xp.full_like(D2, xp.inf), D2)
-    if is_numpy_array(D2):
-        limit = np.partition(D2, k - 1, axis=1)[:, k - 1 : k]
-    elif is_torch_array(D2):  # much faster than kthvalue on a GPU
-        limit = D2.topk(k, dim=1, largest=False).values[:, k - 1 :]
-    else:
-        limit = xp.sort(D2, axis=1)[:, k - 1 : k]
-    below, ties = D2 < limit, D2 == limit
-    room = k - xp.count_nonzero(below, axis=1, keepdims=True)
-    if bool(xp.any(xp.count_nonzero(ties, axis=1, keepdims=True) > room)):
-        ties = ties & (xp.cumulative_sum(xp.astype(ties, room.dtype), axis=1) <= room)
-    nearest = below | ties
-    return nearest & nearest.T
+    near = ties.neighbor_shares(D2, k, slack)
+    return array_namespace(near).minimum(near, near.T)
 
 
 def first_order(X: Array, n_neighbors: int) -> tuple[Array, float]:
     """First-order proximity Lambda of a view, and its sigma (GRMSC, eq. 2 and 3)."""
-    D2 = squared_distances(X, ties=True)
+    D2 = squared_distances(X)
     sigma = median_distance(D2)
-    S = gaussian(D2, sigma)
-    xp = array_namespace(S)
-    return xp.where(mutual_neighbors(D2, n_neighbors), S, xp.zeros_like(S)), sigma
+    return mutual_neighbors(D2, n_neighbors, ties.tie_slack(X)) * gaussian(D2, sigma), sigma
 
 
 def second_order(Lambda: Array, sigma: float | None = None) -> Array:
@@ -260,9 +248,10 @@ def normalized(W: Array) -> Array:
 def nearest(D2: Array, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Row numbers of the k nearest others of every sample, and their squared distances, as (n, k).
 
-    The first entry of a stable sort of the row counts as the sample itself, as in the programs
-    behind the published figures; for duplicated samples it may be the duplicate. If there are fewer
-    than k others, the last is repeated.
+    The numbers depend on the order of the samples, the distances do not: ties go to the lower row
+    number, and the first entry of a stable sort of the row counts as the sample itself, as in the
+    programs behind some published figures; for duplicated samples it may be the duplicate. If there
+    are fewer than k others, the last is repeated.
 
     Examples
     --------
@@ -277,47 +266,64 @@ def nearest(D2: Array, k: int) -> tuple[np.ndarray, np.ndarray]:
     return order, np.take_along_axis(D, order, axis=1)
 
 
-def adaptive_neighbors(D2: Array, k: int) -> np.ndarray:
-    """Graph of probabilistic nearest neighbours (PKN): rows sum to 1, k entries each.
+def stable_ranks(D2: Array, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Mark the k nearest by `nearest`, and the one that follows them: depends on the order.
 
-    ``s_ij = (d_i,k+1 - d_ij) / (k d_i,k+1 - sum_{h<=k} d_ih)`` over the k nearest, where d are
-    squared distances; if the k + 1 nearest are all equally far, the k share the weight equally.
+    `ties.ranked` is what does not.
 
     Examples
     --------
-    >>> adaptive_neighbors(squared_distances(np.array([[0.0], [1.0], [3.0], [7.0]])), 2)[0]
-    array([0.        , 0.54545455, 0.45454545, 0.        ])
+    >>> members, following = stable_ranks(squared_distances(np.array([[0.0], [1.0], [3.0]])), 1)
+    >>> members.astype(int)
+    array([[0, 1, 0],
+           [1, 0, 0],
+           [0, 1, 0]])
     """
-    order, d = nearest(D2, k + 1)
-    gaps = d[:, k:] - d[:, :k]
-    total = gaps.sum(axis=1, keepdims=True)
-    weights = np.where(total > 0, gaps / np.where(total > 0, total, 1), 1 / k)
-    S = np.zeros(D2.shape)
-    np.put_along_axis(S, order[:, :k], weights, axis=1)
-    return S
+    order, _ = nearest(D2, k + 1)
+    members, following = np.zeros((2, *D2.shape), dtype=bool)
+    np.put_along_axis(members, order[:, :k], True, axis=1)
+    np.put_along_axis(following, order[:, k:], True, axis=1)
+    return members, following
 
 
-def fair_neighbors(X: Array, k: int) -> np.ndarray:
-    """Graph of probabilistic neighbours of one view, blind to the order of the samples.
+def adaptive_neighbors(X: Array, k: int, *, as_released: bool = False) -> np.ndarray:
+    """Graph of probabilistic nearest neighbours (PKN) of a view: rows sum to 1.
 
-    It is `adaptive_neighbors`, except that a sample is never its own neighbour, and that
-    all samples at the distance of the k + 1 nearest share the weight if these are equally far.
+    ``s_ij = (d_i,k+1 - d_ij) / (k d_i,k+1 - sum_{h<=k} d_ih)`` over the k nearest others, where d
+    are squared distances. Samples tied with the next one have no weight, so that ties need no rule,
+    unless the k + 1 nearest are all equally far: then all at that distance share the weight.
+    ``as_released`` breaks ties by row numbers, see `adaptive_ranks`.
 
     Examples
     --------
-    >>> fair_neighbors(np.array([[0.0], [0.0], [1.0], [3.0]]), 2).round(4)
+    >>> adaptive_neighbors(np.array([[0.0], [0.0], [1.0], [3.0]]), 2).round(4)
     array([[0.    , 0.5294, 0.4706, 0.    ],
            [0.5294, 0.    , 0.4706, 0.    ],
            [0.5   , 0.5   , 0.    , 0.    ],
            [0.    , 0.    , 1.    , 0.    ]])
     """
-    D2 = to_numpy(squared_distances(X, ties=True)).astype(np.float64)
-    np.fill_diagonal(D2, np.inf)
-    last = min(k, D2.shape[0] - 2)  # k + 1 neighbours, or all
-    limit = np.partition(D2, last, axis=1)[:, last : last + 1]
-    gaps = np.maximum(limit - D2, 0)
-    gaps = np.where(np.any(gaps > 0, axis=1, keepdims=True), gaps, D2 == limit)
-    return gaps / np.sum(gaps, axis=1, keepdims=True)
+    return ties.gap_shares(*adaptive_ranks(X, k, as_released=as_released))
+
+
+def adaptive_ranks(
+    X: Array, k: int, *, as_released: bool = False
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Squared distances of a view in NumPy; who is closer than the (k + 1)-th other, who as far.
+
+    ``as_released`` takes `stable_ranks`, as the programs of several papers do.
+
+    Examples
+    --------
+    >>> _, closer, equal = adaptive_ranks(np.array([[0.0], [1.0], [-2.0], [2.0]]), 1)
+    >>> closer[0].astype(int), equal[0].astype(int)
+    (array([0, 1, 0, 0]), array([0, 0, 1, 1]))
+    """
+    D2 = to_numpy(squared_distances(X, rounded=as_released)).astype(np.float64)
+    if as_released:
+        return D2, *stable_ranks(D2, k)
+    D2 = ties.without_self(D2)
+    last = min(k + 1, len(D2) - 1)
+    return D2, *ties.ranked(D2, last, to_numpy(ties.tie_slack(X)))
 
 
 def fused_graph(Ss: Sequence[np.ndarray]) -> np.ndarray:

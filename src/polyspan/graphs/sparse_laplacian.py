@@ -90,16 +90,18 @@ def sparse_graph(
            [0.779, 0.   , 0.   ],
            [0.   , 0.   , 0.   ]])
     """
-    ids = np.concatenate([part.ids for part in found])
-    squares = np.concatenate([part.squares for part in found])
-    n, k = ids.shape
-    rows = np.repeat(np.arange(n), k).reshape(n, k)
-    known = ids >= 0
-    rows, ids, squares = rows[known], ids[known], squares[known]
+    n = sum(len(part.ids) for part in found)
+    counts = np.concatenate([np.count_nonzero(part.ids >= 0, axis=1) for part in found])
+    rows = np.repeat(np.arange(n), counts)
+    ids = np.concatenate([part.ids[part.ids >= 0] for part in found])
+    squares = np.concatenate([part.squares[part.ids >= 0] for part in found])
     if rank is not None:
         rows, ids = rank[rows], rank[ids]
-    one_way = sp.csr_array((proximity.gaussian(squares, sigma), (rows, ids)), shape=(n, n))
-    del rows, ids, squares, known
+    weights = proximity.gaussian(squares, sigma)
+    shares = [part.shares[part.ids >= 0] for part in found if part.shares is not None]
+    weights = weights * np.concatenate(shares) if shares else weights
+    one_way = sp.csr_array((weights, (rows, ids)), shape=(n, n))
+    del rows, ids, squares, weights
     # Keep mutual neighbours only. The two distances of a pair may differ by rounding.
     Lambda = sp.csr_array(one_way.minimum(one_way.T))
     Lambda.eliminate_zeros()

@@ -11,6 +11,10 @@ The square root weights the views without a parameter. One iteration is::
 
 and the objective never rises. k-means on the rows of F, not scaled, gives the labels.
 
+The graphs are those of `proximity.adaptive_neighbors`. The program behind the published figures,
+``as_released=True``, gives ties to the lower row number, and takes the first of a sample's equals
+for the sample itself (3-Sources has duplicates), so that it depends on the order of the file.
+
 Reference: F. Nie, J. Li, X. Li, "Parameter-free auto-weighted multiple graph learning: a framework
 for multiview clustering and semi-supervised classification", IJCAI 2016.
 """
@@ -21,7 +25,7 @@ import numpy as np
 
 from polyspan.base import About, EmbeddingClusterer, Iterative
 from polyspan.graphs import proximity
-from polyspan.inputs.params import neighbors, param
+from polyspan.inputs.params import flag, neighbors, param
 from polyspan.inputs.views import Views
 from polyspan.solvers.arrays import Array, inverse_root
 from polyspan.solvers.eigen import lowest_eigenpairs
@@ -37,6 +41,8 @@ class AMGL(Iterative, EmbeddingClusterer):
         Number of clusters.
     n_neighbors : int or None, default=None
         Neighbours in the graphs of the views; None is min(5, n - 1).
+    as_released : bool, default=False
+        Take neighbours at equal distances by their row numbers, see the module.
     scale : {"unit", "standard+unit", "standard", None} or one per view, default="unit"
         Scales samples to unit length; ``"standard+unit"`` standardises the features first.
     max_iter : int, default=100
@@ -77,18 +83,19 @@ class AMGL(Iterative, EmbeddingClusterer):
     about = About(
         paper="Nie et al., IJCAI 2016",
         objective="min sum_v sqrt(tr(F^T L_v F)), F^T F = I",
-        needs="no weight to tune; samples of unit length",
+        needs="no weight to tune; samples of unit length; as_released for the authors' scores",
         cost="O(n^3) per iteration, about 10 iterations",
     )
 
     n_neighbors: int | None = param(neighbors(5), default=None)
+    as_released: bool = param(flag, default=False)
     tol: float = 1e-8
 
     def solve(self, views: Views, Xs: list[Array]) -> Solution:
         """Return the embedding F, with the weights and the weighted graph."""
         k, run, Ws = self._neighbors(views.n_samples), self._run(), []
         for X in Xs:
-            S = proximity.adaptive_neighbors(proximity.squared_distances(X, ties=True), k)
+            S = proximity.adaptive_neighbors(X, k, **self._given("as_released"))
             Ws.append((S + S.T) / 2)
         F, alpha = solve_amgl(Ws, self.n_clusters, run=run)
         W = np.tensordot(alpha / np.sum(alpha), Ws, axes=1)

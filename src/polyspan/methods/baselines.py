@@ -12,10 +12,10 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 from sklearn.cluster import SpectralClustering
-from sklearn.neighbors import kneighbors_graph
 
 from polyspan.base import About, GraphClusterer, ScaledClusterer
 from polyspan.clustering.spectral import kmeans, quiet_kmeans, spectral_clustering
+from polyspan.graphs.knn import nearest_neighbors
 from polyspan.inputs.params import neighbors, param
 from polyspan.inputs.scaling import short_indices
 from polyspan.inputs.views import Views
@@ -94,7 +94,7 @@ class ConcatSpectral(GraphClusterer):
         Number of clusters.
     n_neighbors : int or None, default=None
         Neighbours in the graph, including the sample itself as in scikit-learn; None is
-        min(10, n - 1).
+        min(10, n - 1). Samples tied for the last place share it.
     scale, n_init, views, random_state
         As in `ConcatKMeans`.
 
@@ -126,8 +126,10 @@ class ConcatSpectral(GraphClusterer):
     def solve(self, views: Views, Xs: list[Array]) -> Solution:
         """Return the k-NN graph."""
         k = self._neighbors(views.n_samples)
-        near = kneighbors_graph(side_by_side(Xs), k, include_self=True)
-        return Solution((near + near.T) / 2)
+        near = sp.eye_array(views.n_samples, format="csr")
+        if k > 1:
+            near = near + nearest_neighbors(side_by_side(Xs), k - 1).shares
+        return Solution(short_indices(sp.csr_array((near + near.T) / 2)))
 
     def _cluster(self, found: Solution, views: Views, Xs: list[Array]) -> dict[str, Any]:
         n, fitted = views.n_samples, {"affinity_matrix_": found.Z}

@@ -15,8 +15,8 @@ the solution of a Sylvester equation, so that the objective never rises::
 
 Where this is singular, the Z_v of least norm is taken. As in the paper, the factor (n - 1)^-2 of
 HSIC is part of lam_v. The paper leaves the graph open: here two samples are linked, with weight 1,
-if one is among the ``n_neighbors`` nearest of the other. The affinity is the sum of all
-``|Z_v| + |Z_v|^T``.
+if one is among the ``n_neighbors`` nearest of the other; samples tied for the last place share it.
+The affinity is the sum of all ``|Z_v| + |Z_v|^T``.
 
 Reference: X. Cao, C. Zhang, H. Fu, S. Liu, H. Zhang, "Diversity-induced multi-view subspace
 clustering", CVPR 2015.
@@ -29,9 +29,10 @@ from array_api_compat import array_namespace, device
 
 from polyspan.base import About, RepresentationClusterer
 from polyspan.graphs import proximity
+from polyspan.graphs.ties import neighbor_shares, tie_slack
 from polyspan.inputs.params import neighbors, param, positive, real
 from polyspan.inputs.views import Views
-from polyspan.solvers.arrays import Array
+from polyspan.solvers.arrays import Array, to_numpy
 from polyspan.solvers.eigen import eigh
 from polyspan.solvers.loop import Run, Solution
 from polyspan.solvers.reductions import orthogonal_rows
@@ -104,7 +105,7 @@ class DiMSC(RepresentationClusterer):
 
 
 def neighbor_graph(X: Array, k: int) -> np.ndarray:
-    """Link two samples if one is among the k nearest of the other.
+    """Link two samples if one is among the k nearest of the other; samples that tie share a link.
 
     Examples
     --------
@@ -113,9 +114,8 @@ def neighbor_graph(X: Array, k: int) -> np.ndarray:
            [1., 0., 1.],
            [0., 1., 0.]])
     """
-    order, _ = proximity.nearest(proximity.squared_distances(X, ties=True), k)
-    W = np.zeros((X.shape[0], X.shape[0]))
-    np.put_along_axis(W, order, 1.0, axis=1)
+    D2 = proximity.squared_distances(X)
+    W = to_numpy(neighbor_shares(D2, k, tie_slack(X))).astype(np.float64)
     return np.maximum(W, W.T)
 
 

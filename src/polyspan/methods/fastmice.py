@@ -7,8 +7,9 @@ k/g nearest anchors per view, rounded up::
     b_ij = exp(-d_ij^2 / (2 s^2))  from sample i to its nearest anchors j, 0 to the others
 
 where s is the mean of these distances in the view; the links of a sample in a view are scaled to
-length 1. The links B (n x m) of all views of the group are cut into a random number of clusters,
-from c to 2c, by the transfer cut: with D_x and D_y the row and column sums::
+length 1, and anchors tied for the last place share it. The links B (n x m) of all views of the
+group are cut into a random number of clusters, from c to 2c, by the transfer cut: with D_x and D_y
+the row and column sums::
 
     W_y = B^T D_x^-1 B,   the leading eigenvectors Y of D_y^-1/2 W_y D_y^-1/2
     U   = D_x^-1 B D_y^-1/2 Y                                                            (1)
@@ -37,6 +38,8 @@ from sklearn.utils import check_random_state
 
 from polyspan.base import About, EmbeddingClusterer
 from polyspan.clustering.spectral import quiet_kmeans, spectral_eigenvectors, unit_rows
+from polyspan.graphs.knn import squared_lengths
+from polyspan.graphs.ties import lowest_shares, tied
 from polyspan.inputs.params import integer, neighbors, param
 from polyspan.inputs.scaling import numpy_views, unit
 from polyspan.inputs.views import Views
@@ -182,19 +185,20 @@ def links(X: Any, A: Any, k: int) -> sp.csr_array:
            [0.134, 0.991, 0.   ]])
     """
     n, m = X.shape[0], A.shape[0]
-    ids, D2 = np.empty((n, k), dtype=np.int32), np.empty((n, k))
-    x, a = (np.asarray((Z.multiply(Z) if sp.issparse(Z) else Z * Z).sum(axis=1)) for Z in (X, A))
-    step = max(1, BLOCK // m)
+    x, a = squared_lengths(X), squared_lengths(A)
+    step, parts = max(1, BLOCK // m), []
     for rows in (slice(start, start + step) for start in range(0, n, step)):
         G = X[rows] @ A.T
         G = x[rows, None] + a - 2 * (G.toarray() if sp.issparse(G) else G)
-        ids[rows] = np.argpartition(G, k - 1, axis=1)[:, :k]
-        D2[rows] = np.take_along_axis(G, ids[rows], axis=1)
-    D2 = np.maximum(D2, 0)
-    s2 = np.mean(np.sqrt(D2)) ** 2
-    B = np.exp((np.min(D2, axis=1, keepdims=True) - D2) / (2 * (s2 or 1.0)))  # never all zero
-    B /= np.linalg.norm(B, axis=1, keepdims=True)
-    return sp.csr_array((B.ravel(), ids.ravel(), np.arange(0, n * k + 1, k)), shape=(n, m))
+        shares = lowest_shares(G, k, tied(X.dtype) * x[rows, None])
+        i, j = np.nonzero(shares)
+        parts.append((i + rows.start, j, np.maximum(G[i, j], 0), shares[i, j]))
+    i, j, D2, shares = (np.concatenate(several) for several in zip(*parts, strict=True))
+    s2 = np.average(np.sqrt(D2), weights=shares) ** 2
+    nearest = np.minimum.reduceat(D2, np.searchsorted(i, np.arange(n)))
+    near = np.exp((nearest[i] - D2) / (2 * (s2 or 1.0)))  # 1 for the nearest: no row is all zero
+    B = sp.csr_array((shares * near, (i, j)), shape=(n, m))
+    return sp.csr_array(sp.diags_array(1 / np.sqrt(B.multiply(B).sum(axis=1))) @ B)
 
 
 def transfer_cut(B: sp.csr_array, c: int) -> np.ndarray:

@@ -22,7 +22,9 @@ have the mean of the S_v with the weights w_v, where they have the plain mean, a
 
 As in the program behind the published figures, the neighbours are those by d and never change, U
 is non-zero only where some S_v is, and numerator and denominator of the S_v step may both be
-negative (on Prokaryotic that matters: NMI .07 without).
+negative (on Prokaryotic that matters: NMI .07 without). Where several samples are as far as the
+(k + 1)-th, e_i,k+1 is their mean and none of them a neighbour; the program takes the first in the
+order of the file. The published figures come out either way.
 
 Reference: H. Wang, Y. Yang, B. Liu, "GMC: graph-based multi-view clustering", IEEE TKDE 32(6),
 2020.
@@ -36,6 +38,7 @@ import scipy.sparse as sp
 
 from polyspan.base import About, GraphClusterer, Iterative
 from polyspan.graphs import proximity
+from polyspan.graphs.ties import gap_shares
 from polyspan.inputs.params import neighbors, param, per_view, positive
 from polyspan.inputs.scaling import SCALES, Scale, scale_view
 from polyspan.inputs.views import Views
@@ -153,17 +156,15 @@ def solve_gmc(
     (array([0, 1, 2]), True)
     """
     run = Run("GMC", 20, 1e-10) if run is None else run
-    D2s = [proximity.squared_distances(X, ties=True) for X in Xs]
-    near = [proximity.nearest(D2, k + 1) for D2 in D2s]
-    S = np.stack([proximity.adaptive_neighbors(D2, k) for D2 in D2s])
+    near = [proximity.adaptive_ranks(X, k) for X in Xs]
+    S = np.stack([gap_shares(*one) for one in near])
     m = len(Xs)
     w = np.full(m, 1 / m)
     U = np.mean(S, axis=0)
     _, F = lowest_eigenpairs(proximity.laplacian((U + U.T) / 2), c)
     for _ in run:
-        for v, (order, d) in enumerate(near):
-            S[v] = 0
-            np.put_along_axis(S[v], order[:, :k], _shares(order, d, w[v], U), axis=1)
+        for v, (D2, members, following) in enumerate(near):
+            S[v] = np.maximum(gap_shares(D2 - 2 * w[v] * U, members, following), 0)
         w = 1 / (2 * np.maximum(np.linalg.norm(U - S, axis=(1, 2)), np.finfo(np.float64).eps))
         pull = lam_components * np.mean(1 / (2 * m * w))
         P = np.mean(S, axis=0) - pull * proximity.squared_distances(F)
@@ -172,13 +173,3 @@ def solve_gmc(
         lam_components *= factor
         run.check(eigenvalues=low, excess=float(factor < 1))
     return U, w
-
-
-def _shares(order: np.ndarray, d: np.ndarray, w: float, U: np.ndarray) -> np.ndarray:
-    """Step S_v: shares of the k neighbours; ``order`` has their indices and that of the next."""
-    e = d - 2 * w * np.take_along_axis(U, order, axis=1)
-    gaps = e[:, -1:] - e[:, :-1]
-    total = np.sum(gaps, axis=1, keepdims=True)
-    # They differ only by rounding: all are equally good.
-    even = np.abs(total) <= 1e-14 * np.max(np.abs(e), axis=1, keepdims=True)
-    return np.where(even, 1 / gaps.shape[1], np.maximum(gaps / np.where(even, 1, total), 0))

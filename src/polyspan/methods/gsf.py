@@ -8,7 +8,7 @@ from it::
     s.t. rows of S on the simplex, U^T U = I
 
 with L_S the Laplacian of (S + S^T)/2. S_v has the probabilistic neighbours of
-`proximity.fair_neighbors`. A row of S is non-zero only among the n_candidates samples that are
+`proximity.adaptive_neighbors`. A row of S is non-zero only among the n_candidates samples that are
 nearest in the first U, the c lowest eigenvectors of the Laplacian of A. One iteration is::
 
     S : row i = (lam_agreement a_ij - |u_i - u_j|^2) / (2 lam_ridge) on the simplex
@@ -36,7 +36,7 @@ from scipy.sparse.csgraph import connected_components
 
 from polyspan.base import About, GraphClusterer, Iterative
 from polyspan.graphs import proximity
-from polyspan.graphs.proximity import fair_neighbors, fused_graph
+from polyspan.graphs.proximity import adaptive_neighbors, fused_graph
 from polyspan.inputs.params import neighbors, param, positive
 from polyspan.inputs.views import Views
 from polyspan.solvers import prox
@@ -114,7 +114,7 @@ class GSF(Iterative, GraphClusterer):
     def solve(self, views: Views, Xs: list[Array]) -> Solution:
         """Return the learnt graph."""
         n, run = views.n_samples, self._run()
-        A = fused_graph([fair_neighbors(X, self._neighbors(n)) for X in Xs])
+        A = fused_graph([adaptive_neighbors(X, self._neighbors(n)) for X in Xs])
         k, own = self._neighbors(n, "n_candidates"), self._given("lam_agreement", "lam_ridge")
         return run.solution(solve_gsf(A, self.n_clusters, k, **own, run=run))
 

@@ -22,9 +22,9 @@ Reference: K. Zhan, F. Nie, J. Wang, Y. Yang, "Multiview consensus graph cluster
 of the a_i, and lam_components is a parameter. The iterations end when the components stay. The
 authors' program (``as_released=True``) differs, as its public source shows: once W_v has started,
 it drops the distances d and keeps only |f_i - f_j|^2 over the k nearest, to a tolerance of 1e-11;
-S starts as A of the W_v alone, may take 50 steps to reach its components (30 here), and all 5
-iterations are made. The published figures need the first of these and the start (3-Sources,
-lam_agreement .6 and 2: NMI .73 and .77 instead of .63 and .64).
+ties go to the lower row number, so that it depends on the order of the file; S starts as A of the
+W_v alone, may take 50 steps to reach its components (30 here), and all 5 iterations are made. Its
+figures need the first and the start (3-Sources, lam_agreement .6, 2: NMI .73, .77, not .63, .64).
 """
 
 from collections.abc import Sequence
@@ -36,6 +36,7 @@ from scipy.sparse.csgraph import connected_components
 
 from polyspan.base import About, GraphClusterer, Iterative
 from polyspan.graphs import proximity
+from polyspan.graphs.ties import gap_shares, tie_slack
 from polyspan.inputs.params import flag, neighbors, param, positive
 from polyspan.inputs.views import Views
 from polyspan.solvers import prox
@@ -137,17 +138,17 @@ def view_graph(
     >>> np.flatnonzero(view_graph(X, 2, 3)[0])
     array([1, 2])
     """
-    D2 = to_numpy(proximity.squared_distances(X, ties=True)).astype(np.float64)
-    order, d = proximity.nearest(D2, k + 1)
     if as_released:
-        W = proximity.adaptive_neighbors(D2, k)
-        A = np.full(D2.shape, -np.inf)
-        np.put_along_axis(A, order[:, :k], 0.0, axis=1)
+        D2, members, following = proximity.adaptive_ranks(X, k, as_released=True)
+        W = gap_shares(D2, members, following)
+        A = np.where(members, 0.0, -np.inf)
         _, F = lowest_eigenpairs(proximity.laplacian((W + W.T) / 2), c)
         return _make_components(A, F, 1.0, 0.5, tol / 10)[0]
+    D2 = to_numpy(proximity.squared_distances(X)).astype(np.float64)
+    d = proximity.nearest(D2, k + 1)[1]
     a = np.sum(d[:, k:] - d[:, :k], axis=1, keepdims=True) / 2
     t = float(np.mean(a)) or 1.0
-    a = np.where(a > 0, a, t)  # zero where all k + 1 are equally far
+    a = np.where(a > k * to_numpy(tie_slack(X)), a, t)  # zero where all k + 1 are equally far
     A = -D2 / (2 * a)
     np.fill_diagonal(A, -np.inf)
     W = prox.simplex(A)

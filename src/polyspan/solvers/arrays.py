@@ -30,6 +30,20 @@ def gram(X: Array) -> Array:
     return (X @ X.T).toarray() if sp.issparse(X) else X @ X.T
 
 
+def take_rows(X: Array, rows: np.ndarray) -> Array:
+    """Rows of an array of any library, or of a sparse matrix, in a given order.
+
+    Examples
+    --------
+    >>> take_rows(np.array([[1.0], [2.0], [3.0]]), np.array([2, 0])).ravel()
+    array([3., 1.])
+    """
+    if sp.issparse(X):
+        return X[rows]
+    xp = array_namespace(X)
+    return xp.take(X, xp.asarray(rows, device=device(X)), axis=0)
+
+
 def diagonal_mask(A: Array) -> Array:
     """Boolean identity matrix of the size, library and device of a square matrix."""
     xp = array_namespace(A)

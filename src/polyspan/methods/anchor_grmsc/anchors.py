@@ -10,6 +10,7 @@ from sklearn.metrics import pairwise_distances_argmin
 
 from polyspan.chunked.workers import Cluster, Threads
 from polyspan.clustering.spectral import quiet_kmeans, unit_rows
+from polyspan.graphs.ties import largest_entries
 from polyspan.solvers.arrays import Array
 from polyspan.solvers.eigen import eigh, highest_eigenpairs
 
@@ -70,11 +71,7 @@ def links(Z: np.ndarray, n_kept: int | None) -> np.ndarray:
     array([[0., 2., 1.]])
     """
     B = np.abs(Z)
-    m = B.shape[1]
-    if n_kept is not None and n_kept < m:
-        small = np.argpartition(B, m - n_kept, axis=1)[:, : m - n_kept]
-        np.put_along_axis(B, small, 0, axis=1)
-    return B
+    return B if n_kept is None else largest_entries(B, n_kept)
 
 
 def _anchor_degrees(Z: np.ndarray, n_kept: int | None) -> np.ndarray:

@@ -73,8 +73,8 @@ class AnchorGRMSC(Penalised):
         samples chosen by k-means++, or the indices of the samples to use. With all samples as
         anchors this is exactly GRMSC in float64; in float32 ``mu0`` is higher.
     n_neighbors : int or None, default=None
-        Neighbours k in the first-order graphs; None is min(10, n - 1). Up to 20,000 samples they
-        are exact; above, only the nearest cells of samples are searched, see ``recall_``.
+        Neighbours k of the graphs; None is min(10, n - 1). Exact up to 20,000 samples; above, only
+        near cells are searched, see ``recall_``, and ties depend on the order of the samples.
     lam1, lam2 : float, default=0.1 and 1.0
         Weights of the errors and of the graphs.
     alpha : float or None, default=None

@@ -59,7 +59,7 @@ def sample_laplacian(
         queries = np.sort(random_state.choice(n, min(n, 300), replace=False))
         sigmas, lists = [], []
         for view, X in enumerate(sample):
-            sigmas.append(proximity.median_distance(proximity.squared_distances(X[few], ties=True)))
+            sigmas.append(proximity.median_distance(proximity.squared_distances(X[few])))
             seed = random_state.randint(2**31)
             near, cells = neighbors(workers, chunks, spans, view, k, X, seed)
             lists.append(near)

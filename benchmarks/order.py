@@ -1,0 +1,105 @@
+"""What the order of the samples is worth, where it was decided what to do about it.
+
+    python benchmarks/order.py ties [--datasets ngs ...] [--neighbors 30 150]     minutes
+    python benchmarks/order.py tensor [--datasets msrc_v1 ...]                    a minute
+
+Each prints a table. ``ties``: GRMSC by four rules for samples that tie at the k-th distance.
+Density is the share of all pairs that the first-order graph of a view links, the mean over the
+views. The rules: the lower row number first, with the samples sorted by class and shuffled; all
+tied samples in; all out; and the tied samples share the places that are left, as in
+`polyspan.graphs.ties`. ``tensor``: t-SVD-MSC on samples sorted by class, and from the mean
+representation of 1, 3, 5 and 15 random orders. Download the data first: `polyspan data fetch ngs
+three_sources bbcsport msrc_v1 yale`.
+"""
+
+import argparse
+import warnings
+from typing import Any
+
+import numpy as np
+
+from polyspan import GRMSC, TSVDMSC
+from polyspan.clustering.affinity import affinity_matrix
+from polyspan.clustering.spectral import spectral_clustering
+from polyspan.datasets import load_dataset
+from polyspan.graphs.proximity import gaussian, median_distance, squared_distances, stable_ranks
+from polyspan.graphs.ties import neighbor_shares, ranked, tie_slack, without_self
+from polyspan.inputs.scaling import unit
+from polyspan.metrics import clustering_scores
+
+RULES = ("row number", "all in", "all out", "shared")
+MEANS = (1, 3, 5, 15)  # random orders whose representations are averaged
+
+
+def first_order(X: Any, k: int, rule: str) -> np.ndarray:
+    """First-order graph of a view whose ties are treated by a rule."""
+    D2, slack = squared_distances(X, rounded=rule == "row number"), tie_slack(X)
+    closer, tied = ranked(without_self(D2), k, slack)
+    fits = np.sum(closer | tied, axis=1, keepdims=True) <= k
+    near = {
+        "row number": lambda: stable_ranks(D2, k)[0],
+        "all in": lambda: closer | tied,
+        "all out": lambda: closer | (tied & fits),
+        "shared": lambda: neighbor_shares(D2, k, slack),
+    }[rule]()
+    return np.minimum(near, near.T) * gaussian(D2, median_distance(D2))
+
+
+def ties(names: list[str], neighbors: list[int]) -> None:
+    print("| data | k | rule | order | density | NMI |\n|---|---|---|---|---|---|")
+    for name in names:
+        data = load_dataset(name)
+        orders = {
+            "sorted": np.argsort(data.labels, kind="stable"),
+            "shuffled": np.random.default_rng(0).permutation(len(data.labels)),
+        }
+        for k in neighbors:
+            for rule in RULES:
+                for order, rows in orders.items():
+                    if order == "sorted" and rule != "row number":
+                        continue  # the same as shuffled
+                    views = [view[rows] for view in data.views]
+                    graphs = [first_order(unit(view), k, rule) for view in views]
+                    model = GRMSC(data.n_clusters, graphs=graphs, random_state=0).fit(views)
+                    nmi = clustering_scores(data.labels[rows], model.labels_)["nmi"]
+                    density = np.mean([np.mean(graph > 0) for graph in graphs])
+                    told = f"{density:.3f} | {nmi:.3f}"
+                    print(f"| {name} | {k} | {rule} | {order} | {told} |", flush=True)
+
+
+def tensor(names: list[str]) -> None:
+    print("| data | sorted | " + " | ".join(f"{m} orders" for m in MEANS) + " |")
+    print("|---|---|" + "---|" * len(MEANS))
+    for name in names:
+        data = load_dataset(name)
+        c, rows = data.n_clusters, np.argsort(data.labels, kind="stable")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # it says what is measured here
+            seen = TSVDMSC(c, sample_order="file", random_state=0)
+            labels = seen.fit_predict([view[rows] for view in data.views])
+        found = [f"{clustering_scores(data.labels[rows], labels)['nmi']:.3f}"]
+        Zs = [TSVDMSC(c, random_state=s).fit(data.views).representation_ for s in range(MEANS[-1])]
+        for m in MEANS:
+            scores = []
+            for first in range(0, MEANS[-1], m):
+                W = affinity_matrix(np.mean(Zs[first : first + m], axis=0))
+                labels = spectral_clustering(W, c, random_state=first)
+                scores.append(clustering_scores(data.labels, labels)["nmi"])
+            found.append(f"{np.mean(scores):.3f} ({np.std(scores):.3f})")
+        print(f"| {name} | " + " | ".join(found) + " |", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=["ties", "tensor"])
+    parser.add_argument("--datasets", nargs="+")
+    parser.add_argument("--neighbors", nargs="+", type=int, default=[30, 150])
+    asked = parser.parse_args()
+    if asked.what == "ties":
+        ties(asked.datasets or ["ngs", "three_sources", "bbcsport"], asked.neighbors)
+    else:
+        tensor(asked.datasets or ["msrc_v1", "three_sources", "yale"])
+
+
+if __name__ == "__main__":
+    main()

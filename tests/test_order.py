@@ -1,0 +1,196 @@
+"""The contract: shuffle the samples, and what a method learns is the shuffled same, also with ties.
+
+Public files are sorted by class, so a method that sees the order of the samples sees the classes.
+The data here are sorted by class and full of ties: counts, binary features, duplicates.
+"""
+
+import sys
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import get_tags
+
+from polyspan import GRMSC, LRR, METHODS, TSVDMSC, AnchorGRMSC
+from polyspan.graphs.proximity import first_order
+from polyspan.metrics import clustering_scores
+
+N = 42
+CLASSES = np.repeat(np.arange(3), N // 3)
+EXEMPT = {"tsvdmsc"}  # its Fourier transform runs along the samples
+RANDOM = {  # with random starts, and parameters with which these matter for so few samples
+    "lmsc": {},
+    "anchorgrmsc": {"n_anchors": 12},
+    "lmvsc": {"n_anchors": 12},
+    "fpmvs": {},
+    "fastmice": {"n_anchors": 12},
+    "concatkmeans": {"n_init": 1},
+}
+BLIND = [name for name in METHODS if name not in {*RANDOM, *EXEMPT, "bestsingleview"}]
+SPARSE = [name for name in BLIND if "n_kept" in METHODS[name].parameter_checks()]
+# Their programs go by row numbers, which the variants say.
+BY_ROW = ["amgl", "mcgc"]
+RELEASED = [
+    name
+    for name in BLIND
+    if "as_released" in METHODS[name].parameter_checks() and name not in BY_ROW
+]
+
+
+def counts():
+    """Words in texts: few distinct values, most of them zero."""
+    rng = np.random.default_rng(0)
+    return [
+        rng.poisson(0.3, (N, d)) + np.eye(3)[CLASSES][:, np.arange(d) % 3] * (np.arange(d) < 6)
+        for d in (12, 9)
+    ]
+
+
+def binary():
+    """Features that are there or not, the first one always."""
+    rng, views = np.random.default_rng(1), []
+    for d in (10, 8):
+        X = rng.uniform(size=(N, d)) < rng.uniform(0.1, 0.7, size=(3, d))[CLASSES]
+        X[:, 0] = True
+        views.append(X.astype(float))
+    return views
+
+
+def duplicates():
+    """Fifteen different samples, each several times."""
+    rng = np.random.default_rng(2)
+    rows = 5 * CLASSES + rng.integers(5, size=N)
+    return [
+        (rng.normal(size=(15, d)) + 2 * np.eye(3, d)[np.repeat(np.arange(3), 5)])[rows]
+        for d in (6, 5)
+    ]
+
+
+DATA = [counts, binary, duplicates]
+SHUFFLES = [np.random.default_rng(seed).permutation(N) for seed in (3, 4)]
+
+
+def fit(name, views, **params):
+    views = views[:1] if get_tags(METHODS[name]()).single_view else views
+    with warnings.catch_warnings():  # of small n: more pieces than clusters, too few iterations
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return METHODS[name](**({"n_clusters": 3, "random_state": 0} | params)).fit(views)
+
+
+def learnt(model):
+    """Matrices between samples that a model has learnt: affinity and representation, or U U^T."""
+    found = {}
+    for name in ("affinity_matrix_", "representation_"):
+        if hasattr(model, name):
+            A = getattr(model, name)
+            found[name] = A.toarray() if sp.issparse(A) else np.asarray(A)
+    return found or {"embedding_": model.embedding_ @ model.embedding_.T}
+
+
+def moved(name, make, **params):
+    """Largest change of what is learnt when the samples are shuffled, relative to its largest."""
+    views = make()
+    one, largest = learnt(fit(name, views, **params)), 0.0
+    for order in SHUFFLES:
+        other = learnt(fit(name, [view[order] for view in views], **params))
+        assert one.keys() == other.keys()
+        for key, A in one.items():
+            assert A.shape == (N, N)
+            assert np.any(A)
+            change = np.max(np.abs(other[key] - A[np.ix_(order, order)]))
+            largest = max(largest, float(change / np.max(np.abs(A))))
+    return largest
+
+
+@pytest.mark.parametrize("make", DATA)
+@pytest.mark.parametrize("name", BLIND)
+def test_the_order_of_the_samples_does_not_matter(name, make):
+    assert moved(name, make) < 1e-8
+
+
+@pytest.mark.parametrize("make", DATA)
+@pytest.mark.parametrize("name", SPARSE)
+def test_nor_among_the_largest_entries(name, make):
+    assert moved(name, make, affinity="sparse", n_kept=4) < 1e-8
+
+
+@pytest.mark.parametrize("make", DATA)
+@pytest.mark.parametrize("name", RELEASED)
+def test_nor_in_the_released_programs(name, make):
+    assert moved(name, make, as_released=True) < 1e-8
+
+
+@pytest.mark.parametrize("name", BY_ROW)
+def test_the_variants_that_go_by_row_numbers_do_and_say_so(name):
+    assert max(moved(name, make, as_released=True) for make in DATA) > 1e-3
+    assert "row number" in sys.modules[METHODS[name].__module__].__doc__
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"n_neighbors": 3},
+        {"n_neighbors": 20},
+        {"regularizer": "first_order"},
+        {"second_width": "first"},
+        {"orientation": "published"},
+        {"scale": None},
+        {"scale": "standard+unit", "graph_scale": "unit"},
+    ],
+    ids=str,
+)
+def test_grmsc_in_all_its_forms(params):
+    for make in DATA:
+        assert moved("grmsc", make, **params) < 1e-8
+
+
+def test_distances_that_differ_by_rounding_are_tied():
+    X = counts()[0]  # whole numbers: nothing is rounded
+    # Far from zero, squared distances have four digits less; the units do not matter.
+    far = first_order(X / 3 + 100 / 3, 5)[0]
+    np.testing.assert_allclose(far, first_order(X, 5)[0], rtol=0, atol=1e-8)
+
+
+def test_grmsc_of_sparse_and_of_missing_views():
+    order = SHUFFLES[0]
+    some, sparse = counts(), [sp.csr_array(X) for X in counts()]
+    some[0][[3, 20, 40]] = np.nan
+    for views in (some, sparse):
+        one, two = (GRMSC(3, random_state=0).fit(Xs) for Xs in (views, [X[order] for X in views]))
+        wanted = one.representation_[np.ix_(order, order)]
+        assert np.max(np.abs(two.representation_ - wanted)) < 1e-8
+
+
+@pytest.mark.parametrize("make", [counts, binary])  # duplicates fall into more pieces than clusters
+def test_new_samples_do_not_see_the_order_of_the_fitted_ones(make):
+    views, order = make(), SHUFFLES[0]
+    one, two = (
+        LRR(3, affinity="sparse", n_kept=4, random_state=0).fit(X)
+        for X in (views[0], views[0][order])
+    )
+    # Clusters have other numbers: compare the partitions.
+    found = [model.predict(views[0]) for model in (one, two)]
+    assert clustering_scores(*found)["ari"] > 0.999
+
+
+@pytest.mark.parametrize("name", RANDOM)
+def test_methods_with_random_starts_are_blind_in_the_mean(name):
+    scores = np.zeros((2, 10))  # NMI, the mean over the data sets: sorted by class, and shuffled
+    for make in DATA:
+        views = make()
+        for seed in range(10):
+            orders = np.arange(N), np.random.default_rng(seed).permutation(N)
+            for row, order in enumerate(orders):
+                model = fit(name, [X[order] for X in views], random_state=seed, **RANDOM[name])
+                nmi = clustering_scores(CLASSES[order], model.labels_)["nmi"]
+                scores[row, seed] += nmi / len(DATA)
+    error = np.sqrt(np.sum(np.var(scores, axis=1, ddof=1)) / 10)  # of the difference of the means
+    given, shuffled = np.mean(scores, axis=1)
+    assert abs(given - shuffled) <= 2 * error
+
+
+def test_what_is_exempt_says_so():
+    for cls in (TSVDMSC, AnchorGRMSC):
+        assert "order of the samples" in cls.__doc__
