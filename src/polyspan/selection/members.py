@@ -144,7 +144,9 @@ def _check_failures(table: list[Row]) -> None:
     """Raise when no member ran; warn when all settings of a method failed."""
     failed = [row for row in table if row["status"] == "failed"]
     if failed and not any(row["status"] == "ok" for row in table):
-        raise RuntimeError(
+        # Data that every member refuses are refused here too.
+        refused = all(row["reason"].startswith("ValueError") for row in failed)
+        raise (ValueError if refused else RuntimeError)(
             f"All {len(failed)} members failed; the first, {member_name(failed[0])}, failed with "
             f"{failed[0]['reason']}"
         )
