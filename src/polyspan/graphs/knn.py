@@ -18,6 +18,7 @@ from polyspan.inputs.rows import missing_rows
 
 BLOCK = 2**23  # distances held at a time: 64 MB
 COLUMNS = 32  # of a dense matrix that are multiplied at a time
+SEVENTH = 7  # the neighbour whose distance is the width at a sample
 CROWD = 3  # more than this many times k tied samples are left out
 TIED = {"float64": 1e-12, "float32": 1e-6}  # equal squared distances, relative to squared lengths
 
@@ -25,7 +26,7 @@ TIED = {"float64": 1e-12, "float32": 1e-6}  # equal squared distances, relative 
 class Near(NamedTuple):
     """The neighbours of all samples in one view."""
 
-    shares: sp.csr_array  # (n, n): 1 for a neighbour, less for a tied one
+    shares: sp.csr_array  # (n, n), or (m, n) of new samples: 1 for a neighbour, less for a tied one
     squares: np.ndarray  # squared distance of every entry of ``shares``, in its order
     nearest: np.ndarray  # (n, k): squared distances of the k nearest, ascending; inf without view
 
@@ -39,13 +40,23 @@ class Near(NamedTuple):
         """Mean distance of every sample to its k nearest."""
         return np.mean(np.sqrt(self.nearest), axis=1)
 
+    @property
+    def widths(self) -> np.ndarray:
+        """Distance of every sample to its 7th neighbour, or to the last of fewer: a local scale.
+
+        0, with seven duplicates, is replaced by the mean of the others.
+        """
+        s = np.sqrt(self.nearest[:, :SEVENTH][:, -1])
+        known = (s > 0) & np.isfinite(s)
+        return np.where(s > 0, s, np.mean(s[known]) if np.any(known) else 1.0)
+
     def graph(self, weights: np.ndarray) -> sp.csr_array:
         """Graph of these neighbours: shares times weights of the entries."""
         parts = (self.shares.data * weights, self.shares.indices, self.shares.indptr)
         return sp.csr_array(parts, shape=self.shares.shape)
 
 
-def nearest_neighbors(X: Any, k: int) -> Near:
+def nearest_neighbors(X: Any, k: int, new: Any = None) -> Near:
     """Find the k nearest others of every sample, exactly, in blocks of rows: nothing is n x n.
 
     Parameters
@@ -54,11 +65,13 @@ def nearest_neighbors(X: Any, k: int) -> Near:
         Samples in rows, two or more; a row of NaN has no neighbours and is none.
     k : int
         Number of neighbours; all others, where there are fewer.
+    new : (m, d) array of the same kind, default=None
+        Samples whose neighbours in ``X`` are wanted, each with its view; None is ``X`` itself.
 
     Returns
     -------
     Near
-        In float64.
+        In float64; with ``new`` it has m rows.
 
     Examples
     --------
@@ -70,40 +83,55 @@ def nearest_neighbors(X: Any, k: int) -> Near:
            [0. , 1. , 0. , 0. ]])
     >>> near.nearest.ravel()
     array([ 1.,  1.,  1., 16.])
+    >>> nearest_neighbors(np.array([[0.0], [1.0], [5.0]]), 2, np.array([[2.0]])).nearest
+    array([[1., 4.]])
     """
     n, gone, tied = X.shape[0], missing_rows(X), TIED[str(X.dtype)]
     there = np.arange(n) if gone is None else np.flatnonzero(~gone)
     X = (X if gone is None else X[there]).astype(np.float64)
-    lengths = np.asarray((X.multiply(X) if sp.issparse(X) else X * X).sum(axis=1)).ravel()
-    some, k = len(there), min(k, len(there) - 1)
-    nearest = np.full((n, k), np.inf)
-    counts, columns, parts = np.zeros(n, dtype=np.int64), [], []
+    rows, Q = (there, X) if new is None else (np.arange(new.shape[0]), new.astype(np.float64))
+    lengths = _squared_lengths(X)
+    own = lengths if new is None else _squared_lengths(Q)
+    some, m = len(there), n if new is None else len(rows)
+    k = min(k, some - 1 if new is None else some)
+    nearest = np.full((m, k), np.inf)
+    counts, columns, parts = np.zeros(m, dtype=np.int64), [], []
     step = max(1, BLOCK // some // (2 if sp.issparse(X) else 1))
-    for start in range(0, some, step):
-        block = slice(start, min(start + step, some))
-        i, j, squares, shares, low = _block(X, lengths, block, k, tied)
-        _check_crowd(len(i), some - start, len(low))
-        counts[there[block]] = np.bincount(i, minlength=len(low))
-        nearest[there[block]] = low
+    for start in range(0, len(rows), step):
+        block = slice(start, min(start + step, len(rows)))
+        D2 = _distances(Q[block], X, own[block], lengths)
+        if new is None:
+            D2[np.arange(len(D2)), np.arange(block.start, block.stop)] = np.inf
+        i, j, squares, shares, low = _block(D2, own[block], k, tied)
+        _check_crowd(len(i), len(rows) - start, len(low))
+        counts[rows[block]] = np.bincount(i, minlength=len(low))
+        nearest[rows[block]] = low
         columns.append(there[j])
         parts.append((squares, shares))
     squares, shares = (np.concatenate(several) for several in zip(*parts, strict=True))
     ends = np.concatenate([[0], np.cumsum(counts)])
-    graph = sp.csr_array((shares, np.concatenate(columns), ends), shape=(n, n))
+    graph = sp.csr_array((shares, np.concatenate(columns), ends), shape=(m, n))
     return Near(graph, squares, nearest)
 
 
-def _block(
-    X: Any, lengths: np.ndarray, block: slice, k: int, tied: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Rows, columns, squares and shares of the neighbours of some samples, and their nearest."""
-    G = X[block] @ X.T
+def _squared_lengths(X: Any) -> np.ndarray:
+    return np.asarray((X.multiply(X) if sp.issparse(X) else X * X).sum(axis=1)).ravel()
+
+
+def _distances(Q: Any, X: Any, own: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Squared distances of the rows of Q to those of X, from their squared lengths."""
+    G = Q @ X.T
     D2 = G.toarray() if sp.issparse(G) else G
-    own = lengths[block]
     D2 *= -2
     D2 += own[:, None]
     D2 += lengths
-    D2[np.arange(len(own)), np.arange(block.start, block.stop)] = np.inf
+    return D2
+
+
+def _block(
+    D2: np.ndarray, own: np.ndarray, k: int, tied: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Rows, columns, squares and shares of the neighbours of some samples, and their nearest."""
     low = np.sort(np.partition(D2, k - 1, axis=1)[:, :k], axis=1)
     last = low[:, -1]
     slack = tied * (own + np.maximum(last, 0))
