@@ -285,9 +285,11 @@ def test_sparse_views_and_new_samples_of_the_other_kind():
     ]
     wanted = models[0].place([new, new])
     for model in models:
-        for form in (np.asarray, sp.csr_array):
+        for form in (np.asarray, sp.csr_array, sp.dok_array):
             with case(type(model._dictionary[0]).__name__, form.__name__):
                 assert_allclose(model.place([form(new), new]).votes, wanted.votes, rtol=1e-9)
+    alone = ConsensusClusterer(2, members=MEMBERS[:2], random_state=0).fit(dense)
+    assert_array_equal(alone.predict(sp.dok_array(new)), alone.predict(new))  # it is a dict
     gaps = new.copy()
     gaps[4] = np.nan
     assert_allclose(models[1].place([gaps, new]).votes[:4], wanted.votes[:4], rtol=1e-9)

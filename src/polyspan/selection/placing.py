@@ -265,19 +265,21 @@ class Placing(MultiViewClusterer):
 
     def _new_views(self, X: Any) -> list[Any]:
         """New samples in the order of the fitted views, None for those that they all lack."""
-        names, given, where = self.view_names_, X, None
+        names, where = self.view_names_, None
+        some: dict[Any, Any] | None = None  # those that are given, where they have names
         if isinstance(X, list | tuple) and any(one is None for one in X):
             self._check_number(len(X))
-            given = {k: one for k, one in enumerate(X) if one is not None}
-            where = [names[k] for k in given]
-        elif isinstance(X, Mapping) and not sp.issparse(X):
-            given = {name: one for name, one in X.items() if one is not None}
-        if isinstance(given, dict) and not given:
+            some = {k: one for k, one in enumerate(X) if one is not None}
+            where = [names[k] for k in some]
+        elif isinstance(X, Mapping) and not sp.issparse(X):  # dok_array is a dict
+            some = {name: one for name, one in X.items() if one is not None}
+        if some is not None and not some:
             raise ValueError(
                 f"{type(self).__name__}.predict: every view is None: give at least one."
             )
+        given = X if some is None else some
         views = check_views(given, self.views, self, missing=True, new=True)
-        named = isinstance(given, dict) or annotated_kind(X) or hasattr(X, "view_names")
+        named = some is not None or annotated_kind(X) or hasattr(X, "view_names")
         if where is None and named and set(views.names) < set(names):
             where = views.names
         if where is None:
