@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 
 from polyspan import NEMO, ConsensusClusterer, MeanGraph, load_model, save_model
-from polyspan.datasets import make_subspaces
+from polyspan.datasets import load_views, make_subspaces
 from polyspan.graphs import knn
 from polyspan.graphs.knn import nearest_neighbors
 from polyspan.selection.placing import Fitted, place
@@ -270,6 +270,36 @@ def test_views_by_name_and_columns_by_name():
     assert_allclose(model.place([None, few["protein"]]).votes, alone, rtol=1e-12)
     with pytest.raises(ValueError, match=r"view 'protein' lacks 1 feature of the fit \('z'\)"):
         model.predict({"protein": few["protein"].rename(columns={"z": "q"})})
+
+
+def test_what_new_samples_must_have(fitted):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(40, 2)), columns=["a", "b"])
+    table.iloc[:9] = np.nan
+    views = {"rna": table, ("odd", 2): sp.csr_array(rng.poisson(1.0, (40, 5)).astype(float))}
+    model = ConsensusClusterer(2, members=MEMBERS[:2], random_state=0).fit(views)
+    first, second = model.known_views()
+    assert first[:3] == ("rna", 2, ["a", "b"])
+    assert_allclose(first.medians, np.median(table[9:], axis=0))
+    assert second == (("odd", 2), 5, None, None)
+    assert [view.key for view in fitted.known_views()] == [0, 1, 2]
+    plain = MeanGraph(2, random_state=0).fit(views)
+    assert [view.medians for view in plain.known_views()] == [None, None]
+
+
+def test_features_of_annotated_data_and_files_are_matched_by_name():
+    anndata = pytest.importorskip("anndata")
+    a = drawn(60)[1][0]
+    data = anndata.AnnData(a, var=pd.DataFrame(index=list("abcdef")))
+    model = ConsensusClusterer(3, members=MEMBERS, random_state=0).fit(data)
+    wanted = model.place(data[:9]).votes
+    assert_allclose(model.place(data[:9, list("fedcba")]).votes, wanted, rtol=1e-12)
+    rows = pd.DataFrame(a, columns=list("abcdef"))
+    read = load_views({"X": rows})
+    assert read.columns == [list("abcdef")]
+    model = ConsensusClusterer(3, members=MEMBERS, random_state=0).fit(read)
+    mixed = load_views({"X": rows[:9][list("fedcba")]})
+    assert_allclose(model.place(mixed).votes, wanted, rtol=1e-12)
 
 
 def test_sparse_views_and_new_samples_of_the_other_kind():

@@ -52,6 +52,8 @@ class MatchedViews:
         Samples that were left out because they lack a view.
     notes : list of str
         Sentences to show to the user.
+    columns : list of list of str
+        Names of the features of each view; empty for a view without.
     """
 
     views: list[Any]
@@ -64,6 +66,7 @@ class MatchedViews:
     lacking: dict[str, list[str]] = field(default_factory=dict)
     dropped: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    columns: list[list[str]] = field(default_factory=list)
 
     def __repr__(self) -> str:
         shapes = zip(self.view_names, self.views, strict=True)
@@ -183,6 +186,13 @@ def load_views(
         parts = [
             _filled(*one, impute, max_missing, notes) for one in zip(parts, names, strict=True)
         ]
+    return match_parts(parts, names, missing, notes)
+
+
+def match_parts(
+    parts: list[Part], names: list[str], missing: str, notes: list[str]
+) -> MatchedViews:
+    """Match the samples of views that are read; ``missing`` as in `load_views`."""
     if all(part.ids is not None for part in parts):
         every, places, matched_by = *rows_by_id(parts, names, missing == "keep"), "id"
     else:
@@ -214,6 +224,7 @@ def load_views(
         lacking,
         dropped,
         notes,
+        [list(part.columns) for part in parts],
     )
 
 

@@ -30,6 +30,7 @@ from polyspan.inputs.containers import annotated_kind
 from polyspan.inputs.params import check_params, real
 from polyspan.inputs.rows import missing_rows
 from polyspan.inputs.scaling import Scaling, feature_moments, numpy_views, scale_views
+from polyspan.inputs.tables import KnownView
 from polyspan.inputs.views import Views, check_views
 from polyspan.selection.quality import scalings_by_view
 from polyspan.selection.viewgraphs import NEIGHBORS
@@ -262,6 +263,19 @@ class Placing(MultiViewClusterer):
             strict=True,
         )
         return place([Fitted(*one) for one in known], new, self.labels_)
+
+    def known_views(self) -> list[KnownView]:
+        """What new samples must have: the views and features of the fit; see `GRMSC`.
+
+        ``medians`` are those of the fitted samples that have the view, None for a sparse view.
+        """
+        medians = [
+            None if sp.issparse(X) else np.nanmedian(X, axis=0)
+            for X in getattr(self, "_dictionary", [])
+        ]
+        views = super().known_views()
+        pairs = zip(views, medians or [None] * len(views), strict=True)
+        return [view._replace(medians=own) for view, own in pairs]
 
     def _new_views(self, X: Any) -> list[Any]:
         """New samples in the order of the fitted views, None for those that they all lack."""
