@@ -7,7 +7,7 @@ BIN = $(VENV)/bin
 PYTEST = $(BIN)/python -m pytest --numprocesses $(CORES) --maxprocesses 8 --dist loadgroup
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test test-fast test-explore mutants lint reference figure methods bench-methods reproduce smoke docs clean
+.PHONY: help demo test test-fast test-explore mutants fuzz kills lint reference figure methods bench-methods reproduce smoke docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +26,12 @@ test-explore: $(VENV)/.installed-$(EXTRAS) ## the tests on drawn examples, with 
 
 mutants: $(VENV)/.installed-$(EXTRAS) ## plant wrong changes and see the tests notice (needs the data, ten minutes)
 	$(BIN)/python tests/mutants.py
+
+fuzz: $(VENV)/.installed-$(EXTRAS) ## hostile input for MINUTES=15, from SEED=0, and what goes wrong with it
+	$(BIN)/python tests/fuzz.py --minutes $(or $(MINUTES),15) --seed $(or $(SEED),0)
+
+kills: $(VENV)/.installed-$(EXTRAS) ## kill -9 of benchmarks, Dask workers and fits, and what is lost (ten minutes)
+	$(BIN)/python tests/kills.py
 
 lint: $(VENV)/.installed-$(EXTRAS) ## ruff (rules and format), mypy, and who may import whom
 	$(BIN)/ruff check .

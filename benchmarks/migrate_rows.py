@@ -15,6 +15,7 @@ from typing import Any
 from polyspan.atomic import replacing
 from polyspan.bench.jobs import Job
 from polyspan.bench.plan import Method, Source
+from polyspan.bench.store import SUM, sealed
 
 RESULTS = Path(__file__).resolve().parent / "results"
 PARAMETERS = {
@@ -80,10 +81,12 @@ def migrate(path: Path) -> int:
     changed, lines = 0, []
     for line in path.read_text("utf-8").splitlines():
         row = json.loads(line)
+        had_sum = row.pop(SUM, None) is not None
         new = migrated(row)
         changed += new != row
         if new is not None:
-            lines.append(line if new == row else json.dumps(new))
+            made = sealed(new) if had_sum else json.dumps(new)
+            lines.append(line if new == row else made)
     if changed:
         with replacing(path) as part:
             part.write_text("".join(f"{line}\n" for line in lines), "utf-8")

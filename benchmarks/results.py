@@ -265,6 +265,8 @@ WHY = {
     "BBCSport, raw features are on Movies617.",
     "GRMSC_Naive": "GRMSC_Naive was tuned here over k and both orientations too.",
     "LMSC (as released)": "LMSC's published row comes from a program with a sign error.",
+    "MLRSSC (raw, lam 1)": "MLRSSC's paper has raw features and lam 1. `MLRSSC (raw)` has our "
+    "default of 100, which is for samples of unit length.",
     "AMGL (one start)": "AMGL's spread is that of k-means: with one start it is there, with twenty "
     "it is mostly gone.",
 }

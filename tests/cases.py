@@ -1,6 +1,7 @@
 """Helpers for tests with many cases, and for tests of scripts."""
 
 import importlib.util
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -25,6 +26,8 @@ def case(*words):
 def benchmark(name):
     """A script of the folder benchmarks, as a module."""
     path = Path(__file__).resolve().parents[1] / "benchmarks" / f"{name}.py"
+    if str(path.parent) not in sys.path:  # scripts import each other
+        sys.path.append(str(path.parent))
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -104,6 +104,11 @@ REFUSED = {
         lambda: load_views([A.assign(subtype=DATA.labels), B]),
         "^table 1: column 'subtype' may hold known classes",
     ),
+    "known classes in a table that is fitted": (
+        lambda: grmsc().fit([A.assign(subtype=DATA.labels), B]),
+        r"^view 0: column 'subtype' may hold known classes, .*: drop from the table, or use like "
+        r"any other with fit\(load_views\(X, keep=\['subtype'\]\)\)",
+    ),
     "a second view as y": (
         lambda: grmsc().fit(A, B),
         r"^y has more than one column, so it is a view: pass all views as one list, fit\(\[A, B\]",
@@ -260,6 +265,17 @@ def test_refused(name):
     with pytest.raises((ValueError, TypeError, FileNotFoundError), match=wrong) as caught:
         call()
     assert "\n" not in str(caught.value)
+
+
+def test_known_classes_can_be_kept():
+    with_class = [A.assign(subtype=DATA.labels), B]
+    found = grmsc().fit(load_views(with_class, keep=["subtype"]))
+    assert found.n_features_in_ == A.shape[1] + B.shape[1] + 1
+
+
+def test_an_age_is_noted():
+    with pytest.warns(UserWarning, match=r"^view 1: column 'Age' is used as a feature; .* drop it"):
+        grmsc().fit([A, B.assign(Age=np.arange(40.0))])
 
 
 # ---- taken, and right ----------------------------------------------------------------------------

@@ -293,7 +293,7 @@ def test_columns_and_samples_that_lack_too_much(capsys):
     table.to_csv("a.csv")
     lipids().to_csv("b.csv")
     files, options = ["a.csv", "b.csv"], ["--impute", "median"]
-    words = r"1 sample lacks a view: 1 lack a \(pat09\); use --missing drop"
+    words = r"1 sample lacks a view: 1 lacks a \(pat09\); with --impute, that is also who"
     refused(capsys, files, words, options, impute="median")
     note = (
         "view a: 1 column left out: more than 20% missing (KRAS); 1 sample taken to lack the view: "

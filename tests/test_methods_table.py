@@ -80,21 +80,45 @@ def test_a_row_says_when_it_misses(bench):
     missed = [*start, "0.8799 (0.0000)", "-0.0201", "0.02", "**no**"]
     assert bench.cells_of(one, row) == [*missed, "1.00", "10"]
     assert bench.cells_of(one, row | {"nmi": 0.88})[7] == "yes"
-    page = bench.page([bench.cells_of(one, row)])
-    assert (
-        "0 of 1 are within the allowed difference. Outside: `GMC` (NGs, lam_components=2)." in page
-    )
+    page = bench.page([bench.cells_of(one, row), bench.cells_of(one, {})], "today")
+    assert "0 of 1 rows with a reference are within the allowed difference." in page
+    assert "Outside: `GMC` (NGs, lam_components=2)." in page
+    assert "Not run: `GMC` (NGs, lam_components=2)." in page
 
 
 def test_a_method_that_is_not_there_has_a_row(bench):
-    one = bench.Reference("gsf", "three_sources", {}, 0.64, 0.05)
+    one = bench.Reference("nonesuch", "three_sources", {}, 0.64, 0.05)
     assert "not in METHODS" in bench.cells_of(one, {})
+
+
+def test_a_row_without_a_reference_has_only_our_figure(bench):
+    one = bench.Reference("gsf", "ngs", {})
+    row = {"nmi": 0.5, "std": 0.01, "our s": 1.0}
+    cells = ["`GSF`", "NGs", "defaults", "", "0.5000 (0.0100)", "", "", "", "1.00", ""]
+    assert bench.cells_of(one, row) == cells
+    assert "0 of 0 rows with a reference" in bench.page([cells], "today")
+
+
+def test_the_page_has_the_last_stored_rows(bench, monkeypatch, tmp_path):
+    monkeypatch.setattr(bench, "HERE", tmp_path)
+    one = bench.Reference("gsf", "ngs", {})
+    monkeypatch.setattr(bench, "REFERENCES", [one, bench.Reference("gsf", "bbc", {})])
+    for nmi in (0.4, 0.5):
+        bench.store(one, {"nmi": nmi, "std": 0.0, "our s": 1.0})
+    bench.store(bench.Reference("gsf", "ngs", {"n_neighbors": 9}), {"nmi": 0.9})
+    assert bench.main(["--page"]) == 0
+    page = (tmp_path / "METHODS.md").read_text("utf-8")
+    rows = [cells(line)[4].strip() for line in page.splitlines() if line.startswith("| `GSF")]
+    assert rows == ["0.5000 (0.0000)", "not run"]
 
 
 def test_unknown_methods_are_refused(bench, capsys):
     with pytest.raises(SystemExit, match="2"):
         bench.main(["gms"])
     assert "unknown: gms; known: lrr, rmsc" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        bench.main(["gsf", "--data", "ng"])
+    assert "unknown: ng; known: three_sources, ngs" in capsys.readouterr().err
 
 
 def test_a_row_is_measured(bench, data_dir, capsys, monkeypatch, tmp_path):

@@ -3,6 +3,7 @@
 import json
 import os
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -250,3 +251,109 @@ def test_the_file_holds_no_pickle(tmp_path):
         assert all(name.endswith(".npy") for name in file.namelist())
     with np.load(path, allow_pickle=False) as file:
         assert all(file[name].dtype != object for name in file.files)
+
+
+def wrong_graph(text, arrays, how):
+    """Point the indices of the sparse affinity somewhere else."""
+    form = next(
+        form
+        for form in text["estimators"][0]["fitted"].values()
+        if isinstance(form, dict) and "csr_array" in form
+    )
+    _, indices, ends = form["csr_array"]
+    if how == "indices":
+        arrays[indices] = np.full_like(arrays[indices], 10**9)
+    else:
+        arrays[ends] = arrays[ends].copy()
+        arrays[ends][1] = 10**6
+
+
+@pytest.mark.parametrize("how", ["indices", "ends"])
+def test_sparse_matrices_with_wrong_indices(how, tmp_path):
+    model = GRMSC(3, affinity="sparse", random_state=0).fit(planted())
+    path = save_model(model, tmp_path / "model.npz")
+    with np.load(path) as file:
+        arrays = dict(file)
+    wrong_graph(json.loads(str(arrays["polyspan"])), arrays, how)
+    np.savez(path, **arrays)
+    with pytest.raises(ValueError, match=r"is not a model saved by .* or it is damaged"):
+        load_model(path)
+
+
+def deep(path):
+    """So deep that a reader which calls itself gives up."""
+    with np.load(path) as file:
+        arrays = dict(file)
+    text = str(arrays["polyspan"])
+    at = text.index('"model": {"estimator": 0}')
+    deeper = '"model": ' + '{"tuple": [' * 100_000 + "1" + "]}" * 100_000
+    text = text[:at] + deeper + text[at + len('"model": {"estimator": 0}') :]
+    np.savez(path, **(arrays | {"polyspan": np.array(text)}))
+
+
+def patched(old, new):
+    def change(path):
+        content = path.read_bytes()
+        assert old in content
+        path.write_bytes(content.replace(old, new))
+
+    return change
+
+
+def other_packing(path):
+    """A way to pack that Python does not know."""
+    content = bytearray(path.read_bytes())
+    for mark, place in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
+        at = content.find(mark)
+        while at >= 0:
+            content[at + place] = 99
+            at = content.find(mark, at + 1)
+    path.write_bytes(bytes(content))
+
+
+def packed_wrongly(path):
+    with np.load(path) as file:
+        arrays = dict(file)
+    np.savez_compressed(path, **arrays)
+    content = bytearray(path.read_bytes())
+    with zipfile.ZipFile(path) as file:
+        start = file.infolist()[0].header_offset
+    content[start + 60 : start + 90] = bytes(30)
+    path.write_bytes(bytes(content))
+
+
+HARM = {
+    "RecursionError": deep,
+    "NotImplementedError": other_packing,
+    "zlib.error": packed_wrongly,
+    "huge array": patched(b"'shape': (45,)", b"'shape': (1<9)"),
+}
+
+
+@pytest.mark.parametrize("how", HARM)
+def test_whatever_is_wrong_gets_one_sentence(how, tmp_path):
+    path = save_model(fitted(), tmp_path / "model.npz")
+    HARM[how](path)
+    with pytest.raises(ValueError, match=r"is not a model saved by .* or it is damaged") as caught:
+        load_model(path)
+    assert str(path) in str(caught.value)
+
+
+def test_a_model_larger_than_memory(tmp_path, monkeypatch):
+    path = save_model(fitted(), tmp_path / "model.npz")
+    monkeypatch.setattr("polyspan.inputs.memory.available_memory", lambda: 1000)
+    with pytest.raises(MemoryError, match=r"model\.npz holds about .* are free"):
+        load_model(path)
+
+
+def test_many_threads_save_one_path(tmp_path):
+    """Every load sees one whole model, whichever is saved at the time."""
+    models = [fitted().set_params(random_state=i) for i in range(3)]
+    path = save_model(models[0], tmp_path / "model.npz")
+    with ThreadPoolExecutor(3) as pool:
+        saves = [pool.submit(save_model, one, path, force=True) for one in models * 5]
+        seen = {load_model(path).random_state for _ in range(20)}
+        for one in saves:
+            one.result()
+    assert seen <= {0, 1, 2}
+    assert [one.name for one in tmp_path.iterdir()] == ["model.npz"]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from polyspan.methods.fpmvs import FPMVS
     from polyspan.methods.gmc import GMC
     from polyspan.methods.grmsc import GRMSC
+    from polyspan.methods.gsf import GSF
     from polyspan.methods.lmsc import LMSC
     from polyspan.methods.lmvsc import LMVSC
     from polyspan.methods.lrr import LRR
@@ -50,6 +51,7 @@ __all__ = [
     "FPMVS",
     "GMC",
     "GRMSC",
+    "GSF",
     "LMSC",
     "LMVSC",
     "LRR",
@@ -88,6 +90,7 @@ _HOMES = {  # where the names are written
     "FPMVS": "polyspan.methods.fpmvs",
     "GMC": "polyspan.methods.gmc",
     "GRMSC": "polyspan.methods.grmsc",
+    "GSF": "polyspan.methods.gsf",
     "LMSC": "polyspan.methods.lmsc",
     "LMVSC": "polyspan.methods.lmvsc",
     "LRR": "polyspan.methods.lrr",

@@ -1,9 +1,19 @@
 """Write files completely or not at all: one file, or several together."""
 
 import os
+import re
+import secrets
+import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # not on Windows: leftovers of killed processes stay there
+    fcntl = None  # type: ignore[assignment]
+
+_OURS = re.compile(r"\.polyspan-[0-9a-f]{16}-.+")
 
 
 @contextmanager
@@ -22,6 +32,9 @@ def replacing(path: Path) -> Iterator[Path]:
     ...     path.read_text(), len(list(Path(folder).iterdir()))
     ('all of it', 1)
     """
+    if _OURS.fullmatch(path.name):  # inside a block: the file is moved with the others, later
+        yield path
+        return
     with replacing_all([path]) as parts:
         yield parts[path]
 
@@ -30,8 +43,10 @@ def replacing(path: Path) -> Iterator[Path]:
 def replacing_all(paths: Iterable[Path]) -> Iterator[dict[Path, Path]]:
     """Yield a temporary path for every path; if the block succeeds, all files are moved into place.
 
-    A failure, in the block or while the files are moved, leaves everything as it was. The temporary
-    paths keep the file extensions.
+    A failure, in the block or while the files are moved, leaves everything as it was. A process
+    that is killed leaves every file either old or new; its temporary files are removed by the next
+    call for the same folder. The temporary paths are new, have names that nobody can foresee, and
+    keep the file extensions.
 
     Examples
     --------
@@ -44,41 +59,135 @@ def replacing_all(paths: Iterable[Path]) -> Iterator[dict[Path, Path]]:
     ...     sorted(path.name for path in Path(folder).iterdir())
     ['a.txt', 'b.txt']
     """
-    mark = f".{os.getpid()}-"
-    # In the same folders, so that a move is atomic.
-    parts = {path: path.with_name(f"{mark}{path.name}") for path in paths}
-    kept = {path: path.with_name(f"{mark}old-{path.name}") for path in parts}
+    paths = list(paths)
+    for folder in {path.parent for path in paths}:
+        _remove_leftovers(folder)
+    parts: dict[Path, Path] = {}
+    kept: dict[Path, Path] = {}
+    handles: list[int] = []  # while one is open, its file is not a leftover
     try:
+        for path in paths:
+            parts[path] = _temporary(path, handles)
         yield parts
-        _move(parts, kept)
+        for part in parts.values():
+            _flush(part)  # fails before anything is moved if one was not written
+        _move(parts, kept, handles)
+        for folder in {path.parent for path in paths}:
+            _flush_folder(folder)
     finally:
         for path in (*parts.values(), *kept.values()):
             path.unlink(missing_ok=True)
+        for handle in handles:
+            os.close(handle)
 
 
-def _move(parts: dict[Path, Path], kept: dict[Path, Path]) -> None:
-    """Move all parts into place, or put back what was there."""
-    for part in parts.values():
-        part.stat()  # fails before anything is moved if one was not written
+def _hidden(path: Path, word: str = "") -> Path:
+    """A name in the same folder, so that a move is atomic; long names lose their beginning."""
+    return path.with_name(f".polyspan-{secrets.token_hex(8)}-{word}{path.name[-100:]}")
+
+
+def _temporary(path: Path, handles: list[int]) -> Path:
+    """Create an empty file for ``path`` and keep it open and locked; nothing planted is followed.
+
+    Unlike tempfile.mkstemp, this leaves the permissions to the user's umask.
+    """
+    while True:
+        part = _hidden(path)
+        handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        handles.append(handle)
+        lock(handle)
+        if part.exists():  # otherwise another process took it for a leftover before it was locked
+            os.utime(part, ns=(0, 0))  # whoever writes to it changes this
+            return part
+
+
+def lock(handle: int) -> bool | None:
+    """Lock an open file without waiting: True, False if another holds it, None if nobody can.
+
+    The lock ends when the file is closed, or with the process.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as one, open(one.name) as other:
+    ...     lock(one.fileno()), lock(other.fileno())
+    (True, False)
+    """
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Remove temporary files whose process is gone: the system has released their locks."""
+    with suppress(OSError):
+        for path in folder.iterdir():
+            if not _OURS.fullmatch(path.name) or path.is_symlink():
+                continue
+            with suppress(OSError):
+                handle = os.open(path, os.O_RDONLY)
+                try:
+                    if lock(handle):
+                        path.unlink(missing_ok=True)
+                finally:
+                    os.close(handle)
+
+
+def _flush(part: Path) -> None:
+    """Force a file to the disk; raises if nobody has written it."""
+    if part.stat().st_mtime_ns == 0:
+        raise FileNotFoundError(f"{part} was not written")
+    handle = os.open(part, os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _flush_folder(folder: Path) -> None:
+    """Force the new names in a folder to the disk, where the system can."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _move(parts: dict[Path, Path], kept: dict[Path, Path], handles: list[int]) -> None:
+    """Move all parts into place, or put back what was there; no file is away in between."""
     *first, last = parts
-    old = {path for path in first if path.exists()}
     begun: list[Path] = []
     try:
         for path in first:
+            if path.exists():
+                _keep(path, kept, handles)
+        for path in first:
             begun.append(path)
-            if path in old:
-                os.replace(path, kept[path])
             os.replace(parts[path], path)
         os.replace(parts[last], last)  # the last step is atomic: no backup needed
     except BaseException:
         if parts[last].exists():  # otherwise all was done before the interruption
-            _put_back(begun, old, kept)
+            for path in begun:
+                if path in kept:
+                    os.replace(kept[path], path)
+                else:
+                    path.unlink(missing_ok=True)
         raise
 
 
-def _put_back(begun: list[Path], old: set[Path], kept: dict[Path, Path]) -> None:
-    for path in begun:
-        if path not in old:
-            path.unlink(missing_ok=True)
-        elif kept[path].exists():
-            os.replace(kept[path], path)
+def _keep(path: Path, kept: dict[Path, Path], handles: list[int]) -> None:
+    """Give the old file a second name, or copy it where the file system has no links."""
+    second = _hidden(path, "old-")
+    kept[path] = second
+    try:
+        os.link(path, second)
+    except OSError:
+        shutil.copy2(path, second)
+    handle = os.open(second, os.O_RDONLY)
+    handles.append(handle)
+    lock(handle)

@@ -6,8 +6,6 @@ is read with ``allow_pickle=False``, and only `ConsensusClusterer` and the class
 """
 
 import json
-import os
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from polyspan.atomic import replacing
 from polyspan.base import MultiViewClusterer, is_fitted
+from polyspan.datasets.sizes import check_size
+from polyspan.inputs.sparse import check_sparse
 from polyspan.methods import METHODS
 from polyspan.selection import ConsensusClusterer
 from polyspan.solvers.arrays import to_numpy
@@ -75,8 +75,6 @@ def save_model(model: MultiViewClusterer, path: str | Path, *, force: bool = Fal
     contents: dict[str, Any] = {_TEXT: np.array(json.dumps(text)), **writer.arrays}
     with replacing(path) as part, open(part, "wb") as file:
         np.savez(file, **contents)
-        file.flush()
-        os.fsync(file.fileno())
     return path
 
 
@@ -97,7 +95,9 @@ def load_model(path: str | Path) -> Any:
     ValueError
         The file is not a saved model, has a newer format, or is damaged.
     """
+    path = Path(path)
     try:
+        check_size(path, ".npz")
         with np.load(path, allow_pickle=False) as file:
             text = json.loads(str(file[_TEXT]))
             if text["format"] > FORMAT:
@@ -109,7 +109,14 @@ def load_model(path: str | Path) -> Any:
         return reader.get(text["model"])
     except _Refused as error:
         raise ValueError(f"{path} {error}") from None
-    except (ValueError, LookupError, TypeError, AttributeError, EOFError, zipfile.BadZipFile):
+    except (FileNotFoundError, IsADirectoryError, PermissionError):
+        raise
+    except MemoryError as error:
+        told = str(error).startswith(str(path))
+        raise MemoryError(
+            str(error) if told else f"{path} does not fit in memory, or it is damaged."
+        ) from None
+    except Exception:  # a damaged file may raise any exception
         raise ValueError(
             f"{path} is not a model saved by polyspan.save_model, or it is damaged."
         ) from None
@@ -229,7 +236,8 @@ class _Reader:
                 return np.array(content, dtype=object)
             case "csr_array" | "csr_matrix":
                 make = sp.csr_array if kind == "csr_array" else sp.csr_matrix
-                return make(tuple(self.arrays[x] for x in content), shape=tuple(form["shape"]))
+                parts = tuple(self.arrays[x] for x in content)
+                return check_sparse(make(parts, shape=tuple(form["shape"])), "its graph")
             case "estimator":
                 return self._estimator(content)
         raise ValueError(kind)

@@ -18,6 +18,7 @@ from polyspan.bench.jobs import Job, first_jobs
 from polyspan.bench.plan import Method, Source
 from polyspan.bench.rows import empty_row
 from polyspan.bench.runner import run_job, run_jobs
+from polyspan.bench.store import alone
 from polyspan.bench.workers import share_cores, start_workers, stop_worker
 from polyspan.datasets import load_digits_views
 from polyspan.metrics import SCORES, clustering_scores
@@ -369,3 +370,21 @@ def test_errors_before_any_work(tmp_path, protocol_file, monkeypatch):
         run_protocol(missing, tmp_path / "store.jsonl")
     assert not (tmp_path / "store.jsonl").exists()
     assert len(first_jobs(missing)) == 24
+
+
+def test_a_second_run_is_kept_out_of_the_store(protocol_file, tmp_path):
+    store = tmp_path / "store.jsonl"
+    protocol = read_protocol(protocol_file)
+    with (
+        alone(store),
+        pytest.raises(BlockingIOError, match=r"another run writes to .*store\.jsonl: wait"),
+    ):
+        run_protocol(protocol, store, jobs=1)
+    assert store.read_bytes() == b""
+
+
+def test_a_row_that_is_none_is_an_error_before_any_work(protocol_file, tmp_path):
+    store = tmp_path / "store.jsonl"
+    store.write_text('{"protocol": "x"}\n')
+    with pytest.raises(ValueError, match=r"store\.jsonl: line 1 is not a row .* has no 'dataset'"):
+        run_protocol(read_protocol(protocol_file), store, jobs=1)

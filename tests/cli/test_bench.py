@@ -1,3 +1,6 @@
+import os
+from pathlib import Path
+
 import pytest
 
 from polyspan.bench import read_rows
@@ -123,3 +126,29 @@ def test_help(capsys, words):
     out = capsys.readouterr().out
     assert "examples:\n  polyspan bench" in out
     assert max(map(len, out.splitlines())) <= 100
+
+
+def test_a_report_replaces_its_file_whole_or_not_at_all(folder, monkeypatch, capsys):
+    assert main(["bench", "run", "tiny.toml", "--jobs", "1"]) in (0, 1)
+    Path("report.md").write_text("old")
+    monkeypatch.setattr(os, "replace", lambda *pair: (_ for _ in ()).throw(OSError("disk full")))
+    assert main(["bench", "report", "tiny.jsonl", "--out", "report.md"]) == 1
+    assert "disk full" in capsys.readouterr().err
+    assert Path("report.md").read_text() == "old"
+    assert not [path for path in Path().iterdir() if path.name.startswith(".")]
+
+
+def test_rows_that_are_not_believed_are_said(folder, capsys):
+    assert main(["bench", "run", "tiny.toml", "--jobs", "1"]) in (0, 1)
+    lines = Path("tiny.jsonl").read_text().splitlines(keepends=True)
+    changed = lines[0].replace('"seed": 0', '"seed": 9')
+    assert changed != lines[0]
+    Path("tiny.jsonl").write_text("".join([changed, *lines[1:]]) + "\0" * 7)
+    capsys.readouterr()
+    assert main(["bench", "report", "tiny.jsonl"]) == 0
+    err = capsys.readouterr().err
+    assert "polyspan: note: tiny.jsonl has 7 zero bytes" in err
+    assert "polyspan: note: tiny.jsonl: line 1 changed after being written" in err
+    Path("tiny.jsonl").write_text('{"a": 1}\n')
+    assert main(["bench", "report", "tiny.jsonl"]) == 1
+    assert "tiny.jsonl: line 1 is not a row of a benchmark" in capsys.readouterr().err

@@ -12,6 +12,7 @@ from fit_tables import DATA, FILES, GRMSC3, IDS, SHUFFLED, frame, names, read_la
 from polyspan import GRMSC, __version__
 from polyspan.cli import files
 from polyspan.cli.main import main
+from polyspan.cli.record import ASKED
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -121,5 +122,27 @@ def test_repeat_of_settings_without_budget_and_device(capsys):
 )
 def test_repeat_of_something_else(no_work, capsys, text):
     Path("x.json").write_text(text)
+    assert main(["fit", "--repeat", "x.json"]) == 2
+    assert "x.json is not the settings file of a run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "name", ["../labels.csv", "/tmp/labels.csv", "sub/labels.csv", "..", "", "labels.json", 3]
+)
+def test_repeat_follows_no_path_from_the_settings(no_work, folder, capsys, name):
+    """Where to write is told by the command line, never by the file."""
+    settings = {
+        "format": 1, "polyspan": "0", "labels": name, "labels_sha256": "", "sha256": ["", ""],
+        "asked": dict.fromkeys(ASKED, None) | {"files": FILES},
+    }  # fmt: skip
+    Path("x.json").write_text(json.dumps(settings))
+    before = names(folder)
+    assert main(["fit", "--repeat", "x.json", "--force"]) == 2
+    assert "x.json is not the settings file of a run" in capsys.readouterr().err
+    assert names(folder) == before
+
+
+def test_settings_too_deep_to_read(no_work, capsys):
+    Path("x.json").write_text("[" * 100_000)
     assert main(["fit", "--repeat", "x.json"]) == 2
     assert "x.json is not the settings file of a run" in capsys.readouterr().err

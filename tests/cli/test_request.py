@@ -136,3 +136,23 @@ def test_words_of_settings():
     asked = ["a=none", "b=None", "c=TRUE", "d=false", "e=1e2", "f=[1, 2]", "g=sparse", "h='none'"]
     wanted = [None, None, True, False, 100.0, [1, 2], "sparse", "none"]
     assert parse_settings(asked) == dict(zip("abcdefgh", wanted, strict=True))
+
+
+def no_memory(*args, **kwargs):
+    raise MemoryError
+
+
+def test_a_memory_error_has_words(folder, monkeypatch, capsys):
+    """Python's own has none."""
+    monkeypatch.setattr("polyspan.datasets.load_views", no_memory)
+    assert main(["fit", *FILES]) == 2
+    words = "polyspan: there is not enough memory: use fewer samples or features"
+    assert capsys.readouterr().err.startswith(words)
+    monkeypatch.undo()
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("polyspan.cli.fit.cluster", no_memory)
+    assert main(["fit", *FILES]) == 1
+    assert capsys.readouterr().err.startswith(words)
+    monkeypatch.setattr("polyspan.cli.bench.run_report", no_memory)
+    assert main(["bench", "report", "x.jsonl"]) == 1
+    assert capsys.readouterr().err.startswith(words)

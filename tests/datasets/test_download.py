@@ -1,6 +1,8 @@
 """Downloads from a real server on this machine: good, wrong, cut off, absent, interrupted."""
 
 import threading
+import time
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pooch
@@ -33,6 +35,15 @@ class Handler(BaseHTTPRequestHandler):
         content = self.server.others.get(self.path, self.server.content)
         if isinstance(behaviour, int):
             self.send_error(behaviour)
+            return
+        if behaviour in ("flood", "drip"):
+            self.send_response(200)
+            self.end_headers()
+            with suppress(OSError):
+                for _ in range(400):
+                    self.wfile.write(content if behaviour == "flood" else b"x")
+                    self.wfile.flush()
+                    time.sleep(0.01 if behaviour == "drip" else 0)
             return
         if behaviour == "wrong":
             content = content[:-1] + bytes([content[-1] ^ 1])
@@ -157,8 +168,7 @@ def test_failed_forced_download_keeps_the_old_file(server, cache):
 
 def test_interrupted(server, cache, monkeypatch):
     def half(self, url, output_file, pooch, check_only=False):
-        with open(output_file, "wb") as stream:
-            stream.write(b"half")
+        output_file.write(b"half")
         raise KeyboardInterrupt
 
     monkeypatch.setattr(pooch.HTTPDownloader, "__call__", half)
@@ -235,3 +245,41 @@ def test_one_failure_keeps_the_old_files(server, cache, gbm):
         fetch_dataset("gbm", base_url=server.url, force=True)
     assert contents(cache) == sorted(file.name for file in gbm)
     assert load_dataset("gbm").extra["time"][0] == 358
+
+
+def test_a_flood_ends_at_the_registered_size(server, cache, monkeypatch):
+    written = []
+    write = download._Limited.write
+
+    def counted(self, content):
+        done = write(self, content)
+        written.append(len(content))
+        return done
+
+    monkeypatch.setattr(download._Limited, "write", counted)
+    server.behaviours = ["flood"]
+    size = find_entry("ngs").files[0].bytes
+    with pytest.raises(OSError, match=f"ngs from http.* sends more than the {size} bytes"):
+        fetch_dataset("ngs", base_url=server.url)
+    assert sum(written) <= size
+    assert len(server.requests) == 1  # no second attempt
+    assert contents(cache) == []
+
+
+def test_a_server_that_drips_is_left(server, cache, monkeypatch):
+    """A byte now and then is no silence, so only a deadline for the whole ends it."""
+    monkeypatch.setattr(download, "PATIENCE", 0.3)
+    monkeypatch.setattr(download, "SLOWEST", 10**9)
+    server.behaviours = ["drip"]
+    with pytest.raises(
+        OSError, match=r"could not download ngs from http.*: the server is too slow"
+    ):
+        fetch_dataset("ngs", base_url=server.url)
+    assert contents(cache) == []
+
+
+def test_what_a_killed_download_left_is_removed(server, cache):
+    cache.mkdir(parents=True)
+    (cache / ".polyspan-0123456789abcdef-ngs.mat").write_bytes(b"half")
+    fetch_dataset("ngs", base_url=server.url)
+    assert contents(cache) == ["ngs.mat"]

@@ -14,7 +14,7 @@ def test_missing_fail_and_drop():
     frame().iloc[:5].to_csv("a.csv", index=False)
     with pytest.raises(
         ValueError,
-        match=r"4 samples lack a view: 1 lack a \(s5\); 3 lack b \(s0, s2, s4\); use --missing "
+        match=r"4 samples lack a view: 1 lacks a \(s5\); 3 lack b \(s0, s2, s4\); use --missing "
         r"drop to leave them out, which keeps the 2 of 6 samples",
     ):
         load_views(["a.csv", "b.csv"])
@@ -63,7 +63,7 @@ def test_rows_without_any_value_lack_the_view():
     holes = A.copy()
     holes[2] = np.nan
     frame(holes).to_csv("a.csv", index=False)
-    with pytest.raises(ValueError, match=r"1 sample lacks a view: 1 lack a \(s2\)"):
+    with pytest.raises(ValueError, match=r"1 sample lacks a view: 1 lacks a \(s2\)"):
         load_views(["a.csv", "b.csv"])
     assert load_views(["a.csv", "b.csv"], missing="drop").dropped == ["s2"]
     frame(holes, ids=None).to_csv("a.csv", index=False)

@@ -102,7 +102,7 @@ def test_mudata_has_a_view_for_each_modality():
     first = anndata.AnnData(sparse.csr_matrix(A), obs=pd.DataFrame(index=IDS))
     second = anndata.AnnData(B[ORDER][:5], obs=pd.DataFrame(index=[IDS[i] for i in ORDER[:5]]))
     mudata.MuData({"rna": first, "adt": second}).write("cells.h5mu")
-    with pytest.raises(ValueError, match=r"1 sample lacks a view: 1 lack cells:adt \(s2\)"):
+    with pytest.raises(ValueError, match=r"1 sample lacks a view: 1 lacks cells:adt \(s2\)"):
         load_views(["cells.h5mu"])
     data = load_views(["cells.h5mu"], missing="drop")
     assert data.view_names == ["cells:rna", "cells:adt"]

@@ -42,7 +42,14 @@ def test_one_array_is_one_view():
 
 def test_a_list_of_rows_is_one_view():
     assert [view.shape for view in check_views(data().tolist()).arrays] == [(8, 4)]
-    assert [view.shape for view in check_views(list(data())).arrays] == [(8, 4)]
+
+
+def test_a_list_of_vectors_may_be_views_or_samples():
+    for X in ([np.arange(9.0), np.ones(9)], list(data()), tuple(data())):
+        match = f"^X is a {type(X).__name__} of {len(X)} 1-D arrays, .* as x.reshape"
+        with pytest.raises(ValueError, match=match):
+            check_views(X)
+    assert check_views([np.arange(9.0)[:, None], np.eye(9)]).n_samples == 9
 
 
 def test_a_list_of_nested_lists_is_several_views():
@@ -485,3 +492,11 @@ def test_widths():
 
 def test_views_know_their_size():
     assert Views([data(5)], ["0"]).n_samples == 5
+
+
+def test_a_dask_array_is_refused_in_a_sentence():
+    da = pytest.importorskip("dask.array")
+    with pytest.raises(ValueError, match=r"^view 'rna' is a dask array: call its compute\(\) "):
+        check_views({"rna": da.zeros((5, 3)), "b": np.eye(5)})
+    with pytest.raises(ValueError, match=r"^X is a dask array: .* give AnchorGRMSC a list"):
+        check_views(da.zeros((5, 3)))

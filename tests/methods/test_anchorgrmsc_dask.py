@@ -3,6 +3,7 @@
 import os
 import pickle
 import signal
+import threading
 
 import numpy as np
 import pandas as pd
@@ -123,3 +124,18 @@ def test_what_does_not_fit_the_cluster_is_refused(client):
     match = r"AnchorGRMSC on 10000000000 samples .* GiB are on the cluster: lower n_anchors"
     with pytest.raises(MemoryError, match=match):
         AnchorGRMSC(4).fit(many)
+
+
+def test_a_cluster_without_workers_yet_is_waited_for(data, wanted):
+    with (
+        distributed.LocalCluster(
+            n_workers=0, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=True),
+    ):
+        timer = threading.Timer(0.5, cluster.scale, (1,))
+        timer.start()
+        with pytest.warns(UserWarning, match="The Dask cluster has no workers yet: waiting"):
+            model = AnchorGRMSC(4, **KEPT).fit(lazy(data.views))
+        timer.join()
+    assert_array_equal(model.labels_, wanted.labels_)

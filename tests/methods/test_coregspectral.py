@@ -42,13 +42,14 @@ def top(A, c):
     return scipy.linalg.eigh(A)[1][:, -c:]
 
 
-def literal(Ls, c, lam_agreement, variant, iterations):
+def literal(Ls, c, lam_agreement, variant, iterations, as_released=False):
     """The recursion on projections, which do not depend on signs or rotations of eigenvectors."""
     m = len(Ls)
+    order = [*range(1, m), 0] if as_released and variant == "pairwise" else range(m)
     Ps = [top(L, c) @ top(L, c).T for L in Ls]
     star = top(sum(Ps), c) @ top(sum(Ps), c).T
     for _ in range(iterations):
-        for v in range(m):
+        for v in order:
             near = star if variant == "centroid" else sum(Ps[w] for w in range(m) if w != v)
             U = top(Ls[v] + lam_agreement * near, c)
             Ps[v] = U @ U.T
@@ -56,17 +57,55 @@ def literal(Ls, c, lam_agreement, variant, iterations):
     return [*Ps, star] if variant == "centroid" else Ps
 
 
+@pytest.mark.parametrize("as_released", [False, True])
 @pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("iterations", [1, 4])
-def test_equals_the_literal_algorithm(variant, iterations):
+@pytest.mark.parametrize("iterations", [1, 5, 10])
+def test_equals_the_literal_algorithm(variant, iterations, as_released):
     Ls = kernels()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         run = Run("", iterations, 0.0)
-        Us = solve_coregspectral(Ls, 3, lam_agreement=0.1, variant=variant, run=run)
-    wanted = literal(Ls, 3, 0.1, variant, iterations)
+        own = {"lam_agreement": 0.1, "variant": variant, "as_released": as_released}
+        Us = solve_coregspectral(Ls, 3, **own, run=run)
+    wanted = literal(Ls, 3, 0.1, variant, iterations, as_released)
     for U, P in zip(Us, wanted, strict=True):
         assert_allclose(U @ U.T, P, rtol=0, atol=1e-10)  # rounding over small eigenvalue gaps
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_as_released_makes_all_iterations_without_a_warning(variant):
+    views = make_subspaces(30, 3, random_state=0).views
+    model = CoRegSpectral(3, variant=variant, as_released=True, max_iter=10, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        model.fit(views)
+    assert model.n_iter_ == 10
+    # The median of all n^2 distances, those of a sample to itself included.
+    Ls = []
+    for X in views:
+        X = X / np.linalg.norm(X, axis=1, keepdims=True)
+        distance = np.linalg.norm(X[:, None] - X[None], axis=2)
+        K = np.exp(-(distance**2) / (2 * np.median(distance) ** 2))
+        Ls.append(K / np.sqrt(np.outer(K.sum(axis=1), K.sum(axis=1))))
+    Ps = literal(Ls, 3, 0.01, variant, 10, as_released=True)
+    units = [P / np.sqrt(np.outer(np.diag(P), np.diag(P))) for P in Ps]
+    # Inner products of rows scaled to unit length. Rounding over small eigenvalue gaps.
+    wanted = units[-1] if variant == "centroid" else sum(units)
+    if variant == "pairwise":
+        found = model.embedding_ @ model.embedding_.T
+        assert_allclose(found, wanted, rtol=0, atol=1e-8)
+    else:
+        U = model.embedding_ / np.linalg.norm(model.embedding_, axis=1, keepdims=True)
+        assert_allclose(U @ U.T, wanted, rtol=0, atol=1e-8)
+
+
+def test_the_first_view_comes_last_as_released():
+    run = {"lam_agreement": 0.5, "variant": "pairwise"}
+    one, two = (
+        solve_coregspectral(kernels(), 3, **run, as_released=x, run=Run("", 1, 0.0))[0]
+        for x in (False, True)
+    )
+    assert np.abs(one @ one.T - two @ two.T).max() > 1e-3
 
 
 def objective(Ls, Us, lam_agreement, variant):

@@ -66,6 +66,55 @@ def test_the_objective_falls():
     assert_allclose(run.history["fall"][1:], falls, atol=1e-11)
 
 
+def literal(Xs, Z, iterations, as_released):
+    """The recursion as printed; the Z step as a quadratic program, column by column."""
+    Xs, c = [X.T for X in Xs], len(Z)
+    A, gamma = np.eye(c), np.full(len(Xs), 1 / len(Xs))
+    free = cp.Variable(c, nonneg=True)
+
+    def procrustes(C):
+        U, _, Vt = np.linalg.svd(C, full_matrices=False)
+        return U @ Vt
+
+    for _ in range(iterations):
+        Ws = [procrustes(X @ Z.T @ A.T) for X in Xs]
+        A = procrustes(sum(g**2 * W.T @ X @ Z.T for g, W, X in zip(gamma, Ws, Xs, strict=True)))
+        weights = np.ones(len(Xs)) if as_released else gamma**2
+        right = sum(w * A.T @ W.T @ X for w, W, X in zip(weights, Ws, Xs, strict=True))
+        cost = np.sum(gamma**2) * cp.sum_squares(free)
+        Z = np.empty(Z.shape)
+        for j, f in enumerate(right.T):
+            problem = cp.Problem(cp.Minimize(cost - 2 * f @ free), [cp.sum(free) == 1])
+            problem.solve(cp.CLARABEL, tol_gap_abs=1e-13, tol_gap_rel=1e-13, tol_feas=1e-13)
+            Z[:, j] = free.value
+        errors = [np.sum((X - W @ A @ Z) ** 2) for X, W in zip(Xs, Ws, strict=True)]
+        gamma = np.array([1 / e for e in errors])
+        gamma /= gamma.sum()
+    return Z, gamma
+
+
+@pytest.mark.parametrize("as_released", [False, True])
+def test_equals_the_literal_algorithm(as_released):
+    Xs = scaled(cones(n=12, noise=0.5)[0])
+    Z0 = start(3, 12)
+    run = Run("FPMVS", 200, 1e-5)
+    solve_fpmvs(Xs, Z0, as_released=as_released, run=run)
+    assert run.converged
+    for iterations in (1, 5, min(run.n_iter, 15)):
+        Z, _, _, gamma = solve_fpmvs(
+            Xs, Z0, as_released=as_released, run=Run("FPMVS", iterations, 0.0)
+        )
+        wanted = literal(Xs, Z0, iterations, as_released)
+        assert_allclose(Z, wanted[0], rtol=0, atol=1e-6)  # the accuracy of the quadratic programs
+        assert_allclose(gamma, wanted[1], rtol=0, atol=1e-6)
+
+
+def test_as_released_is_sparser():
+    Xs = scaled(cones(noise=0.5)[0])
+    one, two = (solve_fpmvs(Xs, start(3, 120), as_released=x)[0] for x in (False, True))
+    assert np.count_nonzero(two > 1e-9) < np.count_nonzero(one > 1e-9)
+
+
 def fixed_point(views, c=3):
     Xs = scaled(views)
     return Xs, *solve_fpmvs(Xs, start(c, len(Xs[0])), run=Run("FPMVS", 20_000, 1e-14))

@@ -85,14 +85,15 @@ def noise(n=40, dims=(3, 5), seed=0):
     return [rng.normal(size=(n, d)) for d in dims]
 
 
-@pytest.mark.parametrize("iterations", [1, 2, 4, 20])
+@pytest.mark.parametrize("iterations", [1, 2, 4, 5, 20])
 @pytest.mark.parametrize("lam_components", [0.1, 1.0, 1000.0])  # the last must be halved
 def test_equals_the_literal_recursion(iterations, lam_components):
     Xs, c, k = noise(), 3, 6
     wanted, w = literal(Xs, c, k, lam_components, iterations)
     run = Run("GMC", iterations, 1e-10)
     U, found = solve_gmc(Xs, c, k=k, lam_components=lam_components, run=run)
-    assert run.converged == (iterations == 20)
+    assert run.converged or iterations <= 5
+    assert not run.converged or iterations >= 5
     assert_allclose(U, wanted, rtol=0, atol=1e-8)  # distances and eigenvectors round differently
     assert_allclose(found, w, rtol=1e-8)
 

@@ -18,6 +18,7 @@ from polyspan.solvers.loop import Run
 REACHED = [
     ("three_sources", True, 1.0, 10, 0.6618),
     ("three_sources", False, 1.0, 10, 0.5513),
+    ("three_sources", "corrected", 1.0, 10, 0.5513),
     ("three_sources", True, 0.5, 2, 0.04),
     ("ngs", True, 1.0, 2, 0.9086),
     ("ngs", False, 1.0, 2, 0.8750),
@@ -58,7 +59,7 @@ def literal(M, H, lam_rank, as_released, iterations, rho=1.2, mu=1e-4):
         A, B = mu * P.T @ P, mu * (I - Z) @ (I - Z).T
         if as_released:
             B = B + 1e-6 * I
-        H = scipy.linalg.solve_sylvester(A, B, -right if as_released else right)
+        H = scipy.linalg.solve_sylvester(A, B, -right if as_released is True else right)
         U, s, Vt = np.linalg.svd(Z - Y3 / mu + (1e-8 * I if as_released else 0))
         J = U @ np.diag(np.maximum(s - lam_rank / mu, 0)) @ Vt
         Z = np.linalg.inv(H.T @ H + I) @ (J + H.T @ H - H.T @ Er + (Y3 + H.T @ Y2) / mu)
@@ -73,7 +74,7 @@ def literal(M, H, lam_rank, as_released, iterations, rho=1.2, mu=1e-4):
     return Z, H, np.array(sums)
 
 
-@pytest.mark.parametrize("as_released", [False, True])
+@pytest.mark.parametrize("as_released", [False, True, "corrected"])
 @pytest.mark.parametrize("dims", [(15, 30), (5, 8)])  # more and fewer features than samples
 @pytest.mark.parametrize("lam_rank", [0.1, 1.0])
 def test_equals_the_literal_algorithm(as_released, dims, lam_rank):
@@ -81,8 +82,8 @@ def test_equals_the_literal_algorithm(as_released, dims, lam_rank):
     # Relative to the largest entry. Singular values are lowered to an accuracy of 1e-10; 45
     # iterations turn a difference of 1e-10 into one of 4e-8, as released, where nothing is
     # minimised, of 5e-6.
-    accuracy = 1e-4 if as_released else 1e-6
-    for iterations in (5, 45, 80):
+    accuracy = 1e-4 if as_released is True else 1e-6
+    for iterations in (1, 5, 45, 80):
         with case(iterations, "iterations"):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
@@ -93,6 +94,23 @@ def test_equals_the_literal_algorithm(as_released, dims, lam_rank):
                 found, literal(X.T, H, lam_rank, as_released, iterations)[:2], strict=True
             ):
                 assert_allclose(one, two, rtol=0, atol=accuracy * np.abs(two).max())
+
+
+def test_the_guards_of_the_program_show_at_once():
+    X, H = data()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        one, two = (
+            solve_lmsc(X, H, lam_rank=1.0, as_released=x, run=Run("", 1, 0.0))[1]
+            for x in (False, "corrected")
+        )
+    # 1e-6 beside mu = 1e-4, in H + H (I - Z)(I - Z)^T with Z = 0
+    assert_allclose(two, one * 2 / 2.01, rtol=1e-9)
+
+
+def test_as_released_is_a_flag_or_corrected():
+    with pytest.raises(ValueError, match="as_released must be True or False, or 'corrected'; got"):
+        LMSC(3, as_released="yes").fit(make_subspaces(45, 3).views)
 
 
 def test_the_latent_representation_represents_itself():

@@ -52,23 +52,23 @@ def lowest(W, c):
     return np.linalg.eigh(np.diag(W.sum(1)) - W)
 
 
-def in_components(rows, F, c, weight):
+def in_components(rows, F, c, weight, tol=1e-10, most=30):
     """Alternation with the rank rule; ``rows(weight, E)`` gives what is projected."""
-    for _ in range(30):
+    for _ in range(most):
         E = ((F[:, None] - F[None]) ** 2).sum(2)
         S = np.array([on_the_simplex(row) for row in rows(weight, E)])
         S = (S + S.T) / 2
         values, V = lowest(S, c)
-        if values[:c].sum() > 1e-10:
+        if values[:c].sum() > tol:
             weight, F = 2 * weight, V[:, :c]
-        elif values[: c + 1].sum() < 1e-10:
+        elif values[: c + 1].sum() < tol:
             weight = weight / 2
         else:
             return S, V[:, :c], weight
     raise AssertionError("no c components")
 
 
-def literal_graph(X, c, k):
+def literal_graph(X, c, k, as_released=False):
     D = ((X[:, None] - X[None]) ** 2).sum(2)
     near = np.sort(D, axis=1)[:, 1 : k + 2]
     alpha = (k * near[:, k] - near[:, :k].sum(1)) / 2
@@ -76,30 +76,92 @@ def literal_graph(X, c, k):
     for i, row in enumerate(D):
         W[i] = np.maximum(near[i, k] - row, 0) / (2 * alpha[i])
         W[i, i] = 0
+    others = W > 0  # the k nearest
     W = (W + W.T) / 2
+    F = lowest(W, c)[1][:, :c]
 
     def rows(lam, E):
         return -(D + lam * E) / (2 * alpha[:, None]) - np.diag(np.full(len(D), 1e9))
 
-    return in_components(rows, lowest(W, c)[1][:, :c], c, alpha.mean())[0]
+    def rows_as_released(lam, E):
+        return np.where(others, -lam / 2 * E, -1e9)
+
+    if as_released:
+        return in_components(rows_as_released, F, c, 1.0, tol=1e-11)[0]
+    return in_components(rows, F, c, alpha.mean())[0]
 
 
-def literal(Ws, c, lam_agreement, lam_components, iterations):
+def literal(Ws, c, lam_agreement, lam_components, iterations, as_released=False):
     S = sum(Ws) / len(Ws)
+    most = 30
+    if as_released:
+        Us = [np.linalg.eigh(W)[1][:, -c:] for W in Ws]
+        S, most = sum(lam_agreement * U @ U.T for U in Us), 50
     H = lowest(S, c)[1][:, :c]
     for _ in range(iterations):
         A = np.zeros(S.shape)
         for W in Ws:
             U = np.linalg.eigh(W + lam_agreement * S)[1][:, -c:]
             A += lam_agreement * U @ U.T
-        S, H, lam_components = in_components(lambda g, E, A=A: A - g / 2 * E, H, c, lam_components)
+        S, H, lam_components = in_components(
+            lambda g, E, A=A: A - g / 2 * E, H, c, lam_components, most=most
+        )
     return S
 
 
 @pytest.mark.parametrize("c", [2, 3])
-def test_graph_of_a_view_equals_the_literal_recursion(c):
+@pytest.mark.parametrize("as_released", [False, True])
+def test_graph_of_a_view_equals_the_literal_recursion(c, as_released):
     for X in noise():
-        assert_allclose(view_graph(X, c, 6), literal_graph(X, c, 6), rtol=0, atol=1e-8)
+        found = view_graph(X, c, 6, as_released=as_released)
+        assert_allclose(found, literal_graph(X, c, 6, as_released), rtol=0, atol=1e-8)
+
+
+def test_the_graph_of_a_view_as_released_is_another():
+    X = noise()[0]
+    one, two = (view_graph(X, 3, 6, as_released=x) for x in (False, True))
+    assert np.abs(one - two).max() > 1e-2
+
+
+@pytest.mark.parametrize("tol", [1e-10, 1e-4])
+def test_the_graph_of_a_view_as_released_takes_a_tenth_of_the_tolerance(monkeypatch, tol):
+    asked = []
+    step = proximity.rank_step
+    monkeypatch.setattr(proximity, "rank_step", lambda W, F, t: (asked.append(t), step(W, F, t))[1])
+    view_graph(noise()[0], 3, 6, tol, as_released=True)
+    assert set(asked) == {tol / 10}
+
+
+@pytest.mark.parametrize("lam_agreement", [0.6, 2.0])
+def test_as_released_equals_the_literal_program(lam_agreement):
+    Ws = [view_graph(X, 3, 6, as_released=True) for X in noise()]
+    for iterations in (1, 2, 5):  # 5 are all that the program makes
+        run = Run("MCGC", iterations, 1e-10)
+        S = solve_mcgc(Ws, 3, lam_agreement=lam_agreement, as_released=True, run=run)
+        assert run.n_iter == iterations
+        assert run.converged
+        wanted = literal(Ws, 3, lam_agreement, 1.0, iterations, as_released=True)
+        # eigenvectors of nearly equal eigenvalues round differently
+        assert_allclose(S, wanted, rtol=0, atol=1e-8)
+
+
+def test_as_released_makes_all_iterations_though_the_components_stay():
+    model = MCGC(n_clusters=3, n_neighbors=6, scale=None, as_released=True).fit(noise())
+    assert model.n_iter_ == 5
+    assert 0 in model.history_["moved"][:-1]  # the default would have stopped there
+    assert MCGC(n_clusters=3, n_neighbors=6, scale=None).fit(noise()).n_iter_ < 5
+
+
+def test_as_released_has_50_steps_to_reach_the_components():
+    Ws = [view_graph(X, 3, 6, as_released=True) for X in noise()]
+    # The weight starts so low that it must be doubled more than 30 times.
+    small = {"lam_agreement": 2.0, "lam_components": 2.0**-38}
+    one, two = (
+        solve_mcgc(Ws, 3, **small, as_released=x, run=Run("MCGC", 1, 1e-10)) for x in (False, True)
+    )
+    n_pieces = [connected_components(sp.csr_array(S), directed=False)[0] for S in (one, two)]
+    assert n_pieces[0] != 3
+    assert n_pieces[1] == 3
 
 
 @pytest.mark.parametrize("lam_components", [0.1, 1.0])

@@ -45,7 +45,7 @@ REACHED = {
 def test_reaches_the_known_figures(data_dir, case):
     name, params, nmi = REACHED[case]
     data = load_dataset(name)
-    published = {"scale": None, "lam": 1.0, "n_init": 1}
+    published = {"scale": None, "lam": 1.0, "n_init": 1, "as_released": True}
     model = MLRSSC(data.n_clusters, random_state=0, **published, **params).fit(data.views)
     # Nothing before k-means is random, so one solve serves ten seeds.
     found = [
@@ -96,6 +96,77 @@ def test_reaches_the_optimum_that_cvxpy_finds(variant, rank_share, lam_agreement
     weights = {"rank_share": rank_share, "lam_agreement": lam_agreement}
     C = solve_mlrssc(Ks, variant=variant, **weights, mu0=1.0, rho=1.002, mu_max=1e6, run=run)
     assert_allclose(C, mean.value, rtol=0, atol=1e-4)
+
+
+def literal(Ks, variant, rank_share, l3, iterations, as_released, mu=100.0, rho=1.5, mu_max=1e6):
+    """The recursion view by view, with inverses; the centroid of the program if ``as_released``."""
+    m, n = len(Ks), len(Ks[0])
+    C1, C2, C3, L2, L3, L4, A = np.zeros((7, m, n, n))
+    centre, changes = np.zeros((n, n)), []
+    for _ in range(iterations):
+        before, old = C2.copy(), A.copy()
+        for v, K in enumerate(Ks):
+            right = K + mu * (C1[v] + C2[v] + C3[v]) - L2[v] - L3[v] - L4[v]
+            A[v] = np.linalg.inv(K + 3 * mu * np.eye(n)) @ right
+            B = A[v] + L2[v] / mu
+            C2[v] = np.sign(B) * np.maximum(np.abs(B) - (1 - rank_share) / mu, 0)
+            np.fill_diagonal(C2[v], 0)
+            U, s, Vt = np.linalg.svd(A[v] + L3[v] / mu)
+            C1[v] = (U * np.maximum(s - rank_share / mu, 0)) @ Vt
+            if variant == "pairwise":
+                others = sum(before[w] for w in range(m) if w != v)
+                C3[v] = (2 * l3 * others + mu * A[v] + L4[v]) / (2 * l3 * (m - 1) + mu)
+            else:
+                C3[v] = (2 * l3 * centre + mu * A[v] + L4[v]) / (2 * l3 + mu)
+            L2[v] += mu * (A[v] - C2[v])
+            L3[v] += mu * (A[v] - C1[v])
+            L4[v] += mu * (A[v] - C3[v])
+        if as_released and variant == "centroid":
+            for v in range(m):
+                centre = centre + l3 * C2[v]
+            centre = centre / (m * l3)
+        else:
+            centre = C2.mean(axis=0)
+        changes.append(np.abs(A - old).max())
+        mu = min(rho * mu, mu_max)
+    return centre, changes
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("as_released", [False, True])
+@pytest.mark.parametrize("variant", ["pairwise", "centroid"])
+@pytest.mark.parametrize(("rank_share", "lam_agreement"), [(0.3, 0.7), (0.8, 2.0)])
+def test_equals_the_literal_algorithm(variant, rank_share, lam_agreement, as_released):
+    Ks = kernels()
+    fixed = {"rank_share": rank_share, "lam_agreement": lam_agreement, "as_released": as_released}
+    run = Run("MLRSSC", 100, 1e-5)
+    solve_mlrssc(Ks, variant=variant, **fixed, run=run)  # all: as many as its stopping rule takes
+    assert run.converged
+    for k in (1, 5, run.n_iter):
+        C = solve_mlrssc(Ks, variant=variant, **fixed, run=iterations(k))
+        wanted, changes = literal(Ks, variant, rank_share, lam_agreement, k, as_released)
+        # singular values are lowered to an accuracy of 1e-10
+        assert_allclose(C, wanted, rtol=0, atol=1e-8)
+    if as_released:
+        assert_allclose(run.history["change"], changes, rtol=0, atol=1e-8)
+        assert changes[-1] < 1e-5
+    else:
+        assert "change" not in run.history
+
+
+def test_the_centroid_of_the_program_grows_with_little_agreement():
+    fixed = {"variant": "centroid", "rank_share": 0.3, "as_released": True, "mu0": 1.0}
+    ends = [
+        np.abs(solve_mlrssc(kernels(), lam_agreement=t, **fixed, run=iterations(60))).max()
+        for t in (0.3, 0.7)  # 3 views: .9 and 2.1 times the weight
+    ]
+    assert ends[0] > 10 * ends[1]
+
+
+def test_the_centroid_of_the_program_needs_agreement():
+    model = MLRSSC(3, variant="centroid", as_released=True, lam_agreement=0.0)
+    with pytest.raises(ValueError, match="divides the centroid by lam_agreement, which is 0"):
+        model.fit(make_subspaces(45, 3).views)
 
 
 def test_without_agreement_every_view_is_alone():

@@ -22,10 +22,13 @@ REACHED = [
 ]
 
 
+@pytest.mark.parametrize("as_released", [False, True])
 @pytest.mark.parametrize(("name", "scale", "lam", "nmi"), REACHED)
-def test_reaches_the_known_figures(data_dir, name, scale, lam, nmi):
+def test_reaches_the_known_figures(data_dir, name, scale, lam, nmi, as_released):
     data = load_dataset(name)
-    model = RMSC(data.n_clusters, scale=scale, lam=lam, random_state=0).fit(data.views)
+    model = RMSC(
+        data.n_clusters, scale=scale, lam=lam, as_released=as_released, random_state=0
+    ).fit(data.views)
     # Nothing before k-means is random, so one solve serves ten seeds.
     found = [
         spectral_clustering(model.affinity_matrix_, data.n_clusters, random_state=seed)
@@ -61,6 +64,72 @@ def test_reaches_the_optimum_that_cvxpy_finds(lam):
     assert run.converged
     # mu grows by 1% an iteration, which leaves a gap of some 1e-5.
     assert objective(P, Ts, lam) == pytest.approx(best, rel=1e-4)
+
+
+def released(Ts, lam, iterations, tol=0.0, mu=1e-3, rho=1.9):
+    """The steps of the authors' program, row by row, and the size of the residuals in each."""
+    sizes = []
+    n = len(Ts[0])
+    Q, Z = np.zeros((2, n, n))
+    Es, Ys = np.zeros((2, len(Ts), n, n))
+    for _ in range(iterations):
+        M = Q - Z / mu + sum(T - E - Y / mu for T, E, Y in zip(Ts, Es, Ys, strict=True))
+        P = np.array([on_the_simplex(row) for row in M / (len(Ts) + 1)])
+        U, s, Vt = np.linalg.svd(P + Z / mu)
+        Q = (U * np.maximum(s - 1 / mu, 0)) @ Vt
+        for v, T in enumerate(Ts):
+            B = T - P - Ys[v] / mu
+            Es[v] = np.sign(B) * np.maximum(np.abs(B) - lam / mu, 0)
+            Ys[v] = Ys[v] + mu * (P + Es[v] - T)
+        Z = Z + mu * (P - Q)
+        mu *= rho
+        sizes.append(max(np.abs(T - P - E).sum(1).max() for T, E in zip(Ts, Es, strict=True)))
+        if sizes[-1] < tol:
+            break
+    return P, sizes
+
+
+def on_the_simplex(row):
+    """Projection by bisection on the level."""
+    low, high = row.min() - 1, row.max()
+    for _ in range(200):
+        level = (low + high) / 2
+        low, high = (level, high) if np.maximum(row - level, 0).sum() > 1 else (low, level)
+    return np.maximum(row - high, 0)
+
+
+@pytest.mark.parametrize("lam", [0.05, 0.4])
+def test_as_released_equals_the_literal_program(lam):
+    Ts = walks()
+    _, sizes = released(Ts, lam, 100, 1e-6)
+    for iterations in (1, 5, len(sizes)):
+        P = solve_rmsc(Ts, lam=lam, as_released=True, run=Run("RMSC", iterations, 0.0))
+        # singular values are lowered to an accuracy of 1e-10
+        assert_allclose(P, released(Ts, lam, iterations)[0], rtol=0, atol=1e-8)
+    run = Run("RMSC", 100, 1e-6)
+    solve_rmsc(Ts, lam=lam, as_released=True, run=run)
+    assert run.n_iter == len(sizes)
+    assert_allclose(run.history["data"], sizes, rtol=0, atol=1e-8)
+
+
+def test_as_released_takes_the_median_with_the_diagonal():
+    Xs = [np.random.default_rng(v).normal(size=(9, d)) for v, d in enumerate((3, 4))]
+    Ts = []
+    for X in Xs:
+        distance = np.linalg.norm(X[:, None] - X[None], axis=2)
+        K = np.exp(-(distance**2) / (2 * np.median(distance) ** 2))
+        Ts.append(K / K.sum(axis=1, keepdims=True))
+    found = RMSC(2, scale=None, as_released=True).fit(Xs).transition_matrix_
+    # The kernels differ by rounding, which the threshold of the singular values keeps at 1e-10.
+    assert_allclose(found, solve_rmsc(Ts, lam=0.1, as_released=True), rtol=0, atol=1e-8)
+    other = RMSC(2, scale=None).fit(Xs).transition_matrix_
+    assert np.abs(found - other).max() > 1e-4
+
+
+def test_as_released_stops_when_the_program_does_on_3_sources(data_dir):
+    views = load_dataset("three_sources").views
+    made = [RMSC(6, lam=0.05, as_released=x).fit(views).n_iter_ for x in (False, True)]
+    assert made == [30, 31]  # the program: 31
 
 
 def test_the_walk_is_a_walk():

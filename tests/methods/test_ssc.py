@@ -1,10 +1,14 @@
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso
 
 from polyspan import SSC, BestSingleView
-from polyspan.datasets import make_subspaces
+from polyspan.clustering.spectral import spectral_clustering
+from polyspan.datasets import load_dataset, make_subspaces
 from polyspan.methods.ssc import smallest_maximum, solve_ssc
 from polyspan.metrics import clustering_scores
 from polyspan.solvers.loop import Run
@@ -45,6 +49,72 @@ def test_reaches_the_optimum_that_cvxpy_finds(lam):
     best = cvxpy.Problem(cvxpy.Minimize(cost), [cvxpy.diag(V) == 0]).solve(cvxpy.CLARABEL)
     C = solve_ssc(X, lam=lam, rho=lam, run=Run("SSC", 20_000, 1e-9))
     assert objective(X, C, lam) == pytest.approx(best, rel=1e-6)  # cvxpy's own accuracy
+
+
+def released(X, lam_ratio, iterations, tol=0.0):
+    """The steps of the public program: X has the samples in rows, as in the library."""
+    G = X @ X.T
+    largest = np.abs(G - np.diag(np.diag(G))).max(axis=0)
+    lam, n = lam_ratio / largest.min(), len(X)
+    C, Y = np.zeros((2, n, n))
+    inverse = np.linalg.inv(lam * G + lam_ratio * np.eye(n))
+    made = 0
+    while made < iterations:
+        made += 1
+        Z = inverse @ (lam * G + lam_ratio * (C - Y / lam_ratio))
+        Z = Z - np.diag(np.diag(Z))
+        B = Z + Y / lam_ratio
+        C = np.maximum(np.abs(B) - 1 / lam_ratio, 0) * np.sign(B)
+        C = C - np.diag(np.diag(C))
+        Y = Y + lam_ratio * (Z - C)
+        if np.abs(Z - C).max() <= tol:
+            break
+    return C, made
+
+
+@pytest.mark.parametrize("d", [5, 30], ids=["few features", "many features"])
+@pytest.mark.parametrize("lam_ratio", [5.0, 20.0, 800.0])
+def test_as_released_equals_the_literal_program(d, lam_ratio):
+    X = view(d=d)
+    lam = lam_ratio / smallest_maximum(X @ X.T)
+    _, last = released(X, lam_ratio, 199, 2e-4)
+    for iterations in (1, 5, last):
+        run = Run("SSC", iterations, 0.0)
+        C = solve_ssc(X, lam=lam, rho=lam_ratio, as_released=True, run=run)
+        assert run.n_iter == iterations
+        wanted, _ = released(X, lam_ratio, iterations)
+        assert_allclose(C, wanted, rtol=0, atol=1e-9)  # rounding of an inverse
+    run = Run("SSC", 2000, 2e-4)
+    solve_ssc(X, lam=lam, rho=lam_ratio, as_released=True, run=run)
+    assert run.n_iter == last
+
+
+def test_as_released_ends_after_199_iterations_without_a_warning():
+    model = SSC(2, as_released=True, tol=0.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        model.fit(view(20, 4))
+    assert model.n_iter_ == 199
+    assert set(model.history_) == {"split"}
+
+
+@pytest.mark.parametrize(
+    ("as_released", "entries", "known"),
+    [(True, 18, (0.58, 0.61, 0.70)), (False, 117, (0.47, 0.53, 0.59))],
+)
+def test_reaches_the_known_figures(data_dir, as_released, entries, known):
+    data = load_dataset("three_sources")
+    counts = []
+    for X, nmi in zip(data.views, known, strict=True):
+        model = SSC(data.n_clusters, as_released=as_released, random_state=0).fit(X)
+        counts.append(np.count_nonzero(np.abs(model.representation_) > 1e-3, axis=0).mean())
+        found = [
+            spectral_clustering(model.affinity_matrix_, data.n_clusters, random_state=seed)
+            for seed in range(10)
+        ]
+        scores = [clustering_scores(data.labels, labels)["nmi"] for labels in found]
+        assert np.mean(scores) == pytest.approx(nmi, abs=0.03)  # starts of k-means
+    assert np.mean(counts) == pytest.approx(entries, rel=0.1)
 
 
 def test_the_penalty_does_not_change_the_result():

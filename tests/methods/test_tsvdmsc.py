@@ -166,6 +166,17 @@ def test_reaches_the_optimum_that_cvxpy_finds(lam):
     assert 1e-2 < np.abs(Z).max()
 
 
+def test_the_default_growth_ends_above_the_optimum_and_the_slow_one_at_it():
+    Xs = views(40)
+    values = []
+    for penalty in ({}, {"rho": 1.02, "mu0": 0.1}, {"rho": 1.005, "mu0": 0.1}):
+        run = Run("", 5000, 1e-7)
+        values.append(objective(Xs, solve_tsvdmsc(Xs, lam=0.1, **penalty, run=run), 0.1))
+        assert run.converged
+    assert values[0] > 1.005 * values[2]
+    assert values[1] == pytest.approx(values[2], rel=1e-4)  # 0.00%, as the table has it
+
+
 @pytest.mark.parametrize("as_released", [False, True])
 @pytest.mark.parametrize("seed", range(3))
 def test_recovers_planted_subspaces_with_the_defaults(seed, as_released):

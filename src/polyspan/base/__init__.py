@@ -9,16 +9,9 @@
 from polyspan.base.attributes import is_fitted
 from polyspan.base.embedding import EmbeddingClusterer
 from polyspan.base.graph import GraphClusterer
+from polyspan.base.kinds import Iterative, OnDevice, Penalised, ScaledClusterer
 from polyspan.base.representation import RepresentationClusterer
-from polyspan.base.spine import (
-    About,
-    Iterative,
-    MultiViewClusterer,
-    OnDevice,
-    Penalised,
-    ScaledClusterer,
-    ViewTags,
-)
+from polyspan.base.spine import About, MultiViewClusterer, ViewTags
 
 __all__ = [
     "About",

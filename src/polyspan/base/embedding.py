@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from polyspan.base.spine import ScaledClusterer
+from polyspan.base.kinds import ScaledClusterer
 from polyspan.clustering.spectral import kmeans, unit_rows
 from polyspan.inputs.views import Views
 from polyspan.solvers.arrays import Array, to_numpy

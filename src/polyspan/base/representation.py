@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from polyspan.base.spine import Iterative
+from polyspan.base.kinds import Iterative
 from polyspan.clustering.affinity import affinity_matrix
 from polyspan.clustering.extension import extend_labels, new_representation
 from polyspan.clustering.spectral import spectral_clustering

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self, dataclass_transform
 
 import numpy as np
@@ -12,31 +13,13 @@ from sklearn.utils import Tags, get_tags
 from polyspan.base.attributes import CHECKED, is_fitted
 from polyspan.base.results import Results
 from polyspan.inputs.devices import check_device
-from polyspan.inputs.memory import available_memory, check_memory
-from polyspan.inputs.params import (
-    Check,
-    check_params,
-    clusters,
-    device_or_none,
-    integer,
-    param,
-    per_view,
-    positive,
-    real,
-    seed,
-)
-from polyspan.inputs.scaling import (
-    SCALES,
-    Scale,
-    Scaling,
-    check_products,
-    scale_views,
-    scaling_per_view,
-)
+from polyspan.inputs.memory import available_memory, check_memory, memory_words
+from polyspan.inputs.params import Check, check_params, clusters, param, seed
+from polyspan.inputs.scaling import scaling_per_view
 from polyspan.inputs.views import Views, check_views, check_y
 from polyspan.solvers.arrays import Array, to_numpy
 from polyspan.solvers.cache import active, shared
-from polyspan.solvers.loop import Run, Solution
+from polyspan.solvers.loop import Solution
 from polyspan.solvers.messages import warn_user
 
 # Parameters that do not change what `solve` finds, only how it is used afterwards.
@@ -113,19 +96,32 @@ class MultiViewClusterer(Results, ClusterMixin, BaseEstimator):
         self
         """
         check_y(y)
-        views = self.check(X)
-        Xs = self.scaled(views)
-        found = self._solution(views, Xs, y)
-        loop = {"n_iter_": found.n_iter, "history_": found.history}
-        learnt = {name: value for name, value in loop.items() if value is not None}
-        learnt |= found.extras | self._cluster(found, views, Xs)
+        with memory_words(type(self).__name__):
+            views = self.check(X)
+            Xs = self.scaled(views)
+            self._check_scaled(views, Xs)
+            found = self._solution(views, Xs, y)
+            loop = {"n_iter_": found.n_iter, "history_": found.history}
+            learnt = {name: value for name, value in loop.items() if value is not None}
+            learnt |= found.extras | self._cluster(found, views, Xs)
         for name in [k for k in vars(self) if is_fitted(k) and k not in CHECKED | learnt.keys()]:
             delattr(self, name)  # of an earlier fit
         for name, value in learnt.items():
             setattr(self, name, value)
         for complaint in found.complaints:
             warn_user(complaint)
+        self._say_if_few()
         return self
+
+    def _say_if_few(self) -> None:
+        """Warn when fewer clusters came out than were asked for."""
+        asked, got = self.n_clusters, len(np.unique(self.labels_))
+        if isinstance(asked, Integral) and got < asked:
+            warn_user(
+                f"{type(self).__name__} found {got} cluster{'s' * (got != 1)} instead of "
+                f"n_clusters={asked}: the samples do not fall into more, because many of them are "
+                "equal or their views say too little."
+            )
 
     def check(self, X: Any) -> Views:
         """Check parameters and views without fitting, to find errors before any work is done.
@@ -166,6 +162,9 @@ class MultiViewClusterer(Results, ClusterMixin, BaseEstimator):
     def scaled(self, views: Views) -> list[Array]:
         """Return checked views as `solve` needs them."""
         return views.arrays
+
+    def _check_scaled(self, views: Views, Xs: list[Array]) -> None:
+        """Refuse scaled views that say nothing; here nothing is scaled."""
 
     def solve(self, views: Views, Xs: list[Array]) -> Solution:
         """Solve the problem, using only the checked views, the scaled views and the parameters."""
@@ -212,10 +211,10 @@ class MultiViewClusterer(Results, ClusterMixin, BaseEstimator):
         """Whether `solve` depends on views and parameters alone, without random numbers."""
         return True
 
-    def _neighbors(self, n: int) -> int:
-        """Return ``n_neighbors``, or its default for n samples if it is None."""
-        given: int | None = getattr(self, "n_neighbors", None)
-        usual = self.__dataclass_fields__["n_neighbors"].metadata["check"].usual
+    def _neighbors(self, n: int, name: str = "n_neighbors") -> int:
+        """Return a number of neighbours, or its default for n samples if it is None."""
+        given: int | None = getattr(self, name, None)
+        usual = self.__dataclass_fields__[name].metadata["check"].usual
         return min(usual, n - 1) if given is None else given
 
     def _given(self, *names: str) -> dict[str, Any]:
@@ -250,12 +249,13 @@ class MultiViewClusterer(Results, ClusterMixin, BaseEstimator):
                 f"{name}: n_clusters={self.n_clusters} is more than n_samples={n}: "
                 "ask for fewer clusters."
             )
-        neighbors = getattr(self, "n_neighbors", None)
-        if neighbors is not None and neighbors >= n:
-            raise ValueError(
-                f"{name}: n_neighbors={neighbors} must be below n_samples={n}: a sample has only "
-                f"{n - 1} others."
-            )
+        for what in ("n_neighbors", "n_candidates"):
+            neighbors = getattr(self, what, None)
+            if neighbors is not None and neighbors >= n:
+                raise ValueError(
+                    f"{name}: {what}={neighbors} must be below n_samples={n}: a sample has only "
+                    f"{n - 1} others."
+                )
 
     def _check_scales(self, n_views: int) -> None:
         """Refuse lists of scalings that are not as many as the views."""
@@ -298,62 +298,6 @@ class MultiViewClusterer(Results, ClusterMixin, BaseEstimator):
         tags.input_tags.sparse = True
         known = {field.name: getattr(tags, field.name) for field in fields(tags)}
         return ViewTags(**known, **self.view_tags)
-
-
-class ScaledClusterer(MultiViewClusterer):
-    """Methods that scale the views and end in k-means: all except those that wrap others."""
-
-    solves_products: ClassVar[bool] = False  # whether the solver uses X^T X + I
-
-    scale: Scale = param(per_view(*SCALES), default="unit")
-    n_init: int = param(integer(1), default=20)
-
-    def scaled(self, views: Views) -> list[Array]:
-        """Scale checked views and move them to ``device``, if there is one."""
-        scales = self._scalings(views)
-        if self.solves_products:
-            check_products(views, scales)
-        return scale_views(views, scales, device=getattr(self, "device", None))
-
-    def _scalings(self, views: Views, name: str = "scale") -> list[Scaling]:
-        """One scaling for each of the prepared views, without those of views of weight 0."""
-        scale, weights = getattr(self, name), getattr(self, "view_weights", None)
-        if isinstance(scale, list | tuple) and weights is not None:
-            scale = [one for one, w in zip(scale, weights, strict=True) if w > 0]
-        found = scaling_per_view(scale, len(views.arrays))
-        if "same" not in found:
-            return found
-        both = zip(found, self._scalings(views), strict=True)
-        return [usual if own == "same" else own for own, usual in both]
-
-
-class Iterative(ScaledClusterer):
-    """Methods with a loop that ends when the residuals are below ``tol``."""
-
-    max_iter: int = param(integer(1), default=100)
-    tol: float = param(real(0), default=1e-6)
-    verbose: int = param(integer(0), default=0)
-
-    def _run(self) -> Run:
-        """Return the loop, which counts, records, prints if ``verbose``, and stops."""
-        return Run(type(self).__name__, self.max_iter, self.tol, self.verbose)
-
-
-class Penalised(Iterative):
-    """Augmented Lagrangians: the penalty mu starts at mu0 and grows by rho up to mu_max."""
-
-    rho: float = param(real(1), default=1.9)
-    mu0: float | None = param(positive, default=1e-4)
-    mu_max: float = param(positive, default=1e6)
-
-    def _penalty(self) -> dict[str, Any]:
-        return {"rho": self.rho, "mu0": self.mu0, "mu_max": self.mu_max}
-
-
-class OnDevice(ScaledClusterer):
-    """Methods whose solver can run on another device than the CPU."""
-
-    device: str | None = param(device_or_none, default=None)
 
 
 class Problem(NamedTuple):

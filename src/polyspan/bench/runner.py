@@ -17,11 +17,12 @@ from threadpoolctl import threadpool_limits
 from polyspan.bench.jobs import Job, count_jobs, final_jobs, first_jobs
 from polyspan.bench.plan import Protocol, build, load_source
 from polyspan.bench.rows import empty_row, job_labels, lost_row
-from polyspan.bench.store import Row, append_row, identity, latest, read_rows
+from polyspan.bench.store import FIELDS, Row, alone, append_row, identity, latest, read_rows
 from polyspan.bench.workers import share_cores, start_workers, stop_worker
 from polyspan.inputs.devices import card_name, check_device
 from polyspan.metrics import SCORES, clustering_scores
 from polyspan.solvers.cache import Store, sharing
+from polyspan.solvers.messages import own_warnings, warn_user
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -37,6 +38,7 @@ def run_protocol(
     jobs: int | None = None,
     retry: bool = False,
     device: str | None = None,
+    tell: Callable[[str], None] = warn_user,
 ) -> Counter[str]:
     """Run the jobs that are not in the store yet, and count how all jobs ended.
 
@@ -53,6 +55,8 @@ def run_protocol(
         Rerun the jobs that failed or timed out.
     device : str, optional
         Device for the methods that have a parameter ``device``, such as "cuda".
+    tell : function, optional
+        Gets a sentence about rows that are not believed, see `read_rows`.
 
     Returns
     -------
@@ -63,19 +67,30 @@ def run_protocol(
     ------
     FileNotFoundError
         A data set has not been downloaded; raised before any work.
+    BlockingIOError
+        Another run writes to the same store.
     """
     if jobs is not None and jobs < 1:
         raise ValueError(f"jobs must be 1 or more; got {jobs}")
     store = Path(store)
     if not store.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {store.parent}: create it first")
-    rows = latest(read_rows(store)) if store.exists() else []
-    known = {identity(row): row for row in rows if row["status"] == "ok" or not retry}
+    if store.exists():
+        read_rows(store, fields=FIELDS, tell=tell)
     if device is not None:
         check_device("bench", device)
     for source in protocol.datasets:
         load_source(source)
-    slots, threads = share_cores(jobs)
+    with alone(store):
+        return _run_rest(protocol, store, *share_cores(jobs), retry, device)
+
+
+def _run_rest(
+    protocol: Protocol, store: Path, slots: int, threads: int, retry: bool, device: str | None
+) -> Counter[str]:
+    """Run the jobs that are not in the store, which is ours alone."""
+    rows = latest(read_rows(store, tell=lambda _: None))
+    known = {identity(row): row for row in rows if row["status"] == "ok" or not retry}
     done: list[Row] = []
     with _progress() as bar:
         task = bar.add_task(protocol.name, total=count_jobs(protocol))
@@ -123,7 +138,7 @@ def run_job(job: Job, threads: int, device: str | None = None) -> Row:
         labels = data.labels if job.params.get("oracle") else None  # no other method may see them
         with (
             threadpool_limits(threads),
-            warnings.catch_warnings(record=True) as caught,
+            own_warnings(record=True) as caught,
             sharing(store=_common),
         ):
             warnings.simplefilter("always")

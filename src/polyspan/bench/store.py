@@ -1,17 +1,36 @@
 """The store: an append-only JSON-lines file with one line per job.
 
-A line is written by one call and flushed to disk before the next. A process that is killed in the
-middle of a line leaves a torn line behind: it is skipped when read, and the next row starts on a
-new line.
+A line is written by one call and flushed to disk before the next, and ends in a checksum of its
+row. A process that is killed in the middle of a line leaves a torn line behind: it is skipped when
+read, and the next row starts on a new line. A power cut may leave zeros, which are skipped too. A
+row that was changed after it was written is not believed: it is left out, and its job runs again.
 """
 
 import json
 import os
-from collections.abc import Mapping
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from polyspan import __version__
+from polyspan.atomic import lock
+from polyspan.metrics import SCORES
+from polyspan.solvers.messages import warn_user
+
 Row = dict[str, Any]
+SUM = "sum"  # the last column of a line, which no row has
+IDENTITY = ("protocol", "dataset", "method", "selection", "stage", "key")
+_NUMBER = (int, float, type(None))
+# What the rows of a benchmark have, and of what kind it is.
+FIELDS: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys((*IDENTITY, "paper", "status"), (str,)),
+    **dict.fromkeys(("source", "params"), (dict,)),
+    **dict.fromkeys((*SCORES, "seconds"), _NUMBER),
+    "seed": (int,),
+    "converged": (bool, type(None)),
+}
 
 
 def append_row(path: str | Path, row: Mapping[str, Any]) -> None:
@@ -26,7 +45,7 @@ def append_row(path: str | Path, row: Mapping[str, Any]) -> None:
     ...     read_rows(f"{folder}/store.jsonl")
     [{'method': 'GRMSC', 'nmi': 0.9}]
     """
-    line = json.dumps(row, allow_nan=False).encode() + b"\n"
+    line = sealed(row).encode() + b"\n"
     handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
     try:
         if _is_torn(handle):
@@ -38,13 +57,38 @@ def append_row(path: str | Path, row: Mapping[str, Any]) -> None:
         os.close(handle)
 
 
-def read_rows(path: str | Path) -> list[Row]:
+def sealed(row: Mapping[str, Any]) -> str:
+    """The line of a row: JSON that ends in a checksum of all else.
+
+    Examples
+    --------
+    >>> sealed({"nmi": 0.9})
+    '{"nmi": 0.9, "sum": "83910c29"}'
+    """
+    return json.dumps({**row, SUM: _sum(row)}, allow_nan=False)
+
+
+def _sum(row: Mapping[str, Any]) -> str:
+    return f"{zlib.crc32(json.dumps(row).encode()):08x}"
+
+
+def read_rows(
+    path: str | Path,
+    *,
+    fields: Mapping[str, tuple[type, ...]] | None = None,
+    tell: Callable[[str], None] = warn_user,
+) -> list[Row]:
     """Read all complete rows of a store, in the order in which they were written.
 
     Parameters
     ----------
     path : path
         The store.
+    fields : dict, optional
+        What every row must have, and of which types it may be; `FIELDS` for a benchmark.
+    tell : function, optional
+        Gets a sentence about rows that are left out, or that another version wrote; by default it
+        becomes a warning.
 
     Returns
     -------
@@ -54,31 +98,110 @@ def read_rows(path: str | Path) -> list[Row]:
     Raises
     ------
     ValueError
-        A line is neither a row nor the beginning of one.
+        A line is neither a row nor the beginning of one, or its row lacks a field.
     """
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"there is no store {path}")
-    rows = []
+    rows: list[Row] = []
+    changed, zeros = list[int](), 0
     for number, line in enumerate(path.read_bytes().split(b"\n"), start=1):
-        if not line.strip():
+        zeros += line.count(b"\0")
+        line = line.strip(b"\0").strip()
+        if not line:
             continue
-        try:
-            row = json.loads(line)
-        except ValueError as error:
-            if line.startswith(b"{"):
-                continue  # torn
-            raise ValueError(f"{path} is not a store: line {number} is not a row") from error
-        if not isinstance(row, dict):
-            raise ValueError(f"{path} is not a store: line {number} is not a row")
+        row = _row(path, number, line)
+        if row is None:
+            continue
+        if row.pop(SUM, None) not in (None, _sum(row)):
+            changed.append(number)
+            continue
+        _check_fields(path, number, row, fields or {})
         rows.append(row)
+    if zeros:
+        tell(f"{path} has {zeros} zero bytes, which a power cut leaves: they are skipped")
+    if changed:
+        shown = ", ".join(map(str, changed[:5])) + ", ..." * (len(changed) > 5)
+        tell(
+            f"{path}: line{'s' * (len(changed) > 1)} {shown} changed after being written, and "
+            "not by polyspan: they are left out, and the next run repeats their jobs"
+        )
+    if fields is not None:
+        _tell_versions(path, rows, tell)
     return rows
+
+
+def _row(path: Path, number: int, line: bytes) -> Row | None:
+    """The row of a line, or None if it is torn."""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        if line.startswith(b"{"):
+            return None
+        raise ValueError(f"{path} is not a store: line {number} is not a row") from error
+    if not isinstance(row, dict):
+        raise ValueError(f"{path} is not a store: line {number} is not a row")
+    return row
+
+
+def _check_fields(
+    path: Path, number: int, row: Row, fields: Mapping[str, tuple[type, ...]]
+) -> None:
+    for name, kinds in fields.items():
+        if name not in row:
+            raise ValueError(
+                f"{path}: line {number} is not a row of a benchmark, it has no {name!r}: remove "
+                "the line, and the next run repeats its job"
+            )
+        if not isinstance(row[name], kinds):
+            raise ValueError(
+                f"{path}: line {number} is not a row of a benchmark, its {name!r} is "
+                f"{row[name]!r:.50}: remove the line, and the next run repeats its job"
+            )
+
+
+def _tell_versions(path: Path, rows: list[Row], tell: Callable[[str], None]) -> None:
+    found = [row.get("versions") for row in rows]
+    names = [str(one.get("polyspan")) if isinstance(one, dict) else "unknown" for one in found]
+    if others := [name for name in names if name != __version__]:
+        tell(
+            f"{path}: {len(others)} of {len(rows)} rows were written by another version of "
+            f"polyspan ({', '.join(sorted(set(others)))}; this is {__version__}): for comparable "
+            "rows, name a new store"
+        )
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Keep other runs away from a store, which is created if it does not exist.
+
+    The system ends this with the process, however that ends.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "store.jsonl")
+    ...     with alone(path), alone(path):
+    ...         pass
+    Traceback (most recent call last):
+    ...
+    BlockingIOError: another run writes to ...store.jsonl: wait for its end, or name another store
+    """
+    handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+    try:
+        if lock(handle) is False:
+            raise BlockingIOError(
+                f"another run writes to {path}: wait for its end, or name another store"
+            )
+        yield
+    finally:
+        os.close(handle)
 
 
 def identity(row: Mapping[str, Any]) -> tuple[str, ...]:
     """What ties a row to its job: two rows with the same identity belong to the same job."""
-    names = ("protocol", "dataset", "method", "selection", "stage", "key")
-    return tuple(row[name] for name in names)
+    return tuple(row[name] for name in IDENTITY)
 
 
 def latest(rows: list[Row]) -> list[Row]:

@@ -13,6 +13,7 @@ from typing import Any
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from polyspan.chunked.sources import is_dask
+from polyspan.solvers.messages import warn_user
 
 BLOCK = 32  # columns solved together
 
@@ -132,12 +133,19 @@ def bounds(n: int, size: int) -> list[tuple[int, int]]:
 
 
 def active_client(views: Sequence[Any]) -> Any:
-    """Return the active ``distributed.Client`` when a view is a dask array, else None."""
+    """Return the active ``distributed.Client`` when a view is a dask array, else None.
+
+    Waits until its cluster has a worker, and says so.
+    """
     if not any(is_dask(view) for view in views):
         return None
     try:
         from distributed import get_client
 
-        return get_client()
+        client = get_client()
     except (ImportError, ValueError):
         return None
+    if not client.scheduler_info(n_workers=-1)["workers"]:
+        warn_user("The Dask cluster has no workers yet: waiting for the first of them.")
+        client.wait_for_workers(1)
+    return client

@@ -1,12 +1,15 @@
 """AnnData and MuData in `polyspan fit`: which of their matrices are views, and labels in a copy."""
 
 import argparse
+import shutil
+import tempfile
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from polyspan.annotation import annotate
+from polyspan.solvers.messages import own_warnings
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +59,9 @@ def write_annotated(path: Path, source: Path, model: Any) -> None:
     from polyspan.datasets.parts import read_annotated
 
     data = read_annotated(source)
-    with warnings.catch_warnings():
+    with own_warnings(), tempfile.TemporaryDirectory() as folder:
         warnings.simplefilter("ignore")  # the command has named the samples that were dropped
         annotate(data, model)
-        data.write(path)
+        written = Path(folder, path.name)
+        data.write(written)  # not to the path itself: HDF5 wants a lock on it, which we hold
+        shutil.copyfile(written, path)

@@ -5,7 +5,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from polyspan.cli.messages import fail
+from polyspan.atomic import replacing
+from polyspan.cli.messages import fail, note
 
 
 def add(subparsers: Any) -> None:
@@ -104,7 +105,9 @@ def run_jobs(args: argparse.Namespace) -> int:
     except UnknownNameError as error:
         return fail(error, 2)
     try:
-        counts = run_protocol(protocol, store, jobs=args.jobs, retry=args.retry, device=args.device)
+        counts = run_protocol(
+            protocol, store, jobs=args.jobs, retry=args.retry, device=args.device, tell=note
+        )
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
             f"interrupted; finished jobs are in {store}, and the same command continues from there"
@@ -117,10 +120,10 @@ def run_jobs(args: argparse.Namespace) -> int:
 
 def run_report(args: argparse.Namespace) -> int:
     """Print the tables of a store, or write them to a file."""
-    from polyspan.bench.store import read_rows
+    from polyspan.bench.store import FIELDS, read_rows
     from polyspan.bench.tables import report
 
-    rows = read_rows(args.store)
+    rows = read_rows(args.store, fields=FIELDS, tell=note)
     text = report(rows, args.format)
     if args.figures:
         from polyspan.bench.figures import save_figures
@@ -128,7 +131,8 @@ def run_report(args: argparse.Namespace) -> int:
         for path in save_figures(rows, args.figures):
             print(f"drew {path}", file=sys.stderr)
     if args.out:
-        Path(args.out).write_text(text, "utf-8")
+        with replacing(Path(args.out)) as part:
+            part.write_text(text, "utf-8")
     else:
         print(text, end="")
     return 0

@@ -36,6 +36,7 @@ from polyspan.cli.request import (
     asking,
     check_data,
     check_request,
+    in_words,
     parse_settings,
 )
 from polyspan.cli.work import Found, cluster
@@ -179,7 +180,7 @@ def run(args: argparse.Namespace) -> int:
     except InputError as error:
         return fail(error, 2)
     except (MemoryError, RuntimeError, ArithmeticError) as error:
-        return fail(error or type(error).__name__, 1)
+        return fail(in_words(error), 1)
     return 0
 
 
@@ -382,6 +383,7 @@ def _writers(
             repeat=repeat_command(targets),
             title=", ".join(data.view_names),
             notes=[*data.notes, *found.complaints],
+            force=True,  # of the temporary file; the report itself is checked by write_together
         )
     writers[targets.labels] = partial(
         write_labels, data=data, labels=found.labels, certainty=found.certainty, safe=safe_ids

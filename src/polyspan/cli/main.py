@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from polyspan import __version__
 from polyspan.cli import bench, data, demo, fit, info, predict
 from polyspan.cli.messages import fail
+from polyspan.cli.request import in_words
 from polyspan.inputs.names import unknown_name
 
 
@@ -36,10 +37,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with _terminating():
             return args.run(args)
-    except (ValueError, OSError, ImportError) as error:
+    except (ValueError, OSError, ImportError, MemoryError) as error:
         from polyspan.datasets.registry import UnknownDatasetError
 
-        return fail(error, 2 if isinstance(error, UnknownDatasetError) else 1)
+        return fail(in_words(error), 2 if isinstance(error, UnknownDatasetError) else 1)
     except KeyboardInterrupt as error:
         told, code = ("interrupted", 130)
         if isinstance(error, _Terminated) or isinstance(error.__context__, _Terminated):

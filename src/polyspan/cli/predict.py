@@ -18,7 +18,7 @@ from polyspan.cli.files import (
 )
 from polyspan.cli.messages import fail, note, views_text
 from polyspan.cli.options import add_reading_options, reading_choices
-from polyspan.cli.request import InputError, asking
+from polyspan.cli.request import InputError, asking, in_words
 from polyspan.progress import showing
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
     except InputError as error:
         return fail(error, 2)
     except (MemoryError, RuntimeError, ArithmeticError) as error:
-        return fail(error or type(error).__name__, 1)
+        return fail(in_words(error), 1)
     return 0
 
 

@@ -135,7 +135,15 @@ def read_settings(path: Path) -> dict[str, Any]:
         complete = keys <= set(found) and ASKED <= set(found["asked"]) <= ASKED | ASKED_LATER
         if found["format"] != FORMAT or not complete:
             raise ValueError
-    except (ValueError, KeyError, TypeError) as error:
+        name = Path(found["labels"])
+        if name.name != found["labels"] or name.suffix.lower() not in (
+            ".csv",
+            ".tsv",
+            ".h5ad",
+            ".h5mu",
+        ):
+            raise ValueError  # only a bare name: the settings do not say where to write
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(
             f"{path} is not the settings file of a run: use the .json file next to the labels"
         ) from error

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polyspan.inputs.names import unknown_name
+from polyspan.solvers.messages import own_warnings
 
 if TYPE_CHECKING:
     from polyspan.datasets import MatchedViews
@@ -53,7 +54,25 @@ def asking() -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
-        raise InputError(str(error)) from error
+        raise InputError(in_words(error)) from error
+
+
+def in_words(error: BaseException) -> str:
+    """The message of an error, which is never empty.
+
+    Examples
+    --------
+    >>> in_words(MemoryError())
+    'there is not enough memory: use fewer samples or features, or a machine with more memory'
+    >>> in_words(ZeroDivisionError())
+    'ZeroDivisionError'
+    """
+    if isinstance(error, MemoryError) and not str(error).strip():
+        return (
+            "there is not enough memory: use fewer samples or features, or a machine with more "
+            "memory"
+        )
+    return str(error).strip() or type(error).__name__
 
 
 def parse_settings(items: Sequence[str]) -> dict[str, Any]:
@@ -160,7 +179,7 @@ def check_data(data: "MatchedViews", model: Any, clusters: int | None) -> None:
     n = data.views[0].shape[0]
     if clusters is not None and not 1 <= clusters <= n:
         raise ValueError(f"--clusters {clusters}: must be from 1 to {n}, the number of samples")
-    with warnings.catch_warnings():
+    with own_warnings():
         warnings.simplefilter("ignore")  # the fit repeats them
         if clusters is None and model.n_clusters != "auto":
             model.set_params(n_clusters=1)  # their number is estimated later

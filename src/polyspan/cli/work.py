@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from polyspan.cli.progress import follow
 from polyspan.cli.request import Request
 from polyspan.progress import progress_bar, showing
+from polyspan.solvers.messages import own_warnings
 
 if TYPE_CHECKING:
     from polyspan.datasets import MatchedViews
@@ -35,7 +36,7 @@ class Found(NamedTuple):
 def cluster(request: Request, data: "MatchedViews", model: Any) -> Found:
     """Cluster the samples."""
     started = time.perf_counter()
-    with warnings.catch_warnings(record=True) as caught:
+    with own_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if request.method is None:
             evidence = _fit_consensus(model, data)

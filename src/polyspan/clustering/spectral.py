@@ -6,7 +6,6 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
 from array_api_compat import array_namespace, is_numpy_array
 from scipy.sparse.csgraph import connected_components
@@ -16,8 +15,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from polyspan.solvers.arrays import Array, inverse_root, to_numpy
-from polyspan.solvers.eigen import eigh
-from polyspan.solvers.messages import warn_user
+from polyspan.solvers.eigen import eigh, highest_eigenpairs
+from polyspan.solvers.messages import own_warnings, warn_user
 
 EXACT_BELOW = 3000  # samples up to which a dense eigensolver is used
 
@@ -53,6 +52,9 @@ def spectral_eigenvectors(W: Array, n_clusters: int) -> tuple[np.ndarray, np.nda
     if sp.issparse(W) or is_numpy_array(W):
         degrees = np.asarray(W.sum(axis=1)).ravel()
         root = inverse_root(degrees)
+        pieces = _piece_eigenvectors(W, degrees, n_clusters) if sp.issparse(W) else None
+        if pieces is not None:
+            return np.ones(n_clusters), pieces, degrees
         if sp.issparse(W):
             N = sp.diags_array(root) @ W @ sp.diags_array(root)
         else:
@@ -69,6 +71,23 @@ def spectral_eigenvectors(W: Array, n_clusters: int) -> tuple[np.ndarray, np.nda
     return np.where(sure, w, 0), np.where(sure & (degrees[:, None] > 0), Y, 0), degrees
 
 
+def _piece_eigenvectors(W: Any, degrees: np.ndarray, c: int) -> np.ndarray | None:
+    """Eigenvectors of a large graph in c or more pieces without links, or None.
+
+    All pieces have the eigenvalue 1, and of equal eigenvalues ARPACK returns arbitrary vectors,
+    other ones each time; these are exact, of the c pieces with most samples.
+    """
+    if W.shape[0] <= EXACT_BELOW:
+        return None
+    _, piece = connected_components(W, directed=False)
+    sizes = np.bincount(piece, weights=degrees > 0)
+    chosen = np.argsort(-sizes, kind="stable")[:c]
+    if len(chosen) < c or sizes[chosen[-1]] == 0:
+        return None
+    inside = piece[:, None] == chosen
+    return inside * np.sqrt(degrees[:, None] / (degrees @ inside))
+
+
 def _top_eigenvectors(N: Array, c: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the c largest eigenvalues of a symmetric matrix, and their eigenvectors."""
     n = N.shape[0]
@@ -76,12 +95,7 @@ def _top_eigenvectors(N: Array, c: int) -> tuple[np.ndarray, np.ndarray]:
         start = np.random.RandomState(0).uniform(size=n)  # fixed: the result is a function of N
         with suppress(ArpackNoConvergence):  # many equal eigenvalues: many pieces without links
             return eigsh(N, c, which="LA", v0=start.astype(N.dtype))
-    dense = N.toarray() if sp.issparse(N) else N
-    w, V = scipy.linalg.eigh(dense, subset_by_index=[n - c, n - 1])
-    if V.shape[1] < c:  # happens when nearly all eigenvalues are equal: compute all of them
-        w, V = np.linalg.eigh(dense)
-        w, V = w[-c:], V[:, -c:]
-    return w, V
+    return highest_eigenpairs(N.toarray() if sp.issparse(N) else N, c)
 
 
 def spectral_clustering(
@@ -233,6 +247,6 @@ def quiet_kmeans() -> Iterator[None]:
 
     The labels stay in range; some clusters are then empty.
     """
-    with warnings.catch_warnings():
+    with own_warnings():
         warnings.filterwarnings("ignore", category=ConvergenceWarning, message="Number of distinct")
         yield

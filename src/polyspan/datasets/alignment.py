@@ -193,7 +193,8 @@ def _not_finite(part: Part, matrix: Any, samples: list[str]) -> str:
 def tell_lacking(lacking: dict[str, list[str]], most: int = 5) -> str:
     """Say which samples lack which view: how many, and the first few."""
     told = [
-        f"{len(samples)} lack {view} ({', '.join(samples[:most])}{', ...' * (len(samples) > most)})"
+        f"{len(samples)} lack{'s' * (len(samples) == 1)} {view} ({', '.join(samples[:most])}"
+        f"{', ...' * (len(samples) > most)})"
         for view, samples in lacking.items()
     ]
     n = len({one for samples in lacking.values() for one in samples})

@@ -1,9 +1,13 @@
 """Downloads: saved under a temporary name, checked, and only then moved into place."""
 
 import sys
+import threading
 import time
+from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
+from typing import Any, BinaryIO
 
 from polyspan.atomic import replacing_all
 from polyspan.datasets.registry import File, cache_dir, file_problem, find_entry, locate
@@ -11,6 +15,9 @@ from polyspan.datasets.registry import File, cache_dir, file_problem, find_entry
 ATTEMPTS = 3  # if the connection fails
 PAUSE = 1.0  # seconds before the second attempt; doubled for the third
 TIMEOUT = 30.0  # seconds without a response
+LARGEST = 2**30  # bytes, of a file whose size is not registered
+PATIENCE = 120.0  # seconds for one file, with all attempts,
+SLOWEST = 20_000  # and one more for each of so many bytes
 
 
 def fetch_dataset(
@@ -79,13 +86,17 @@ def _fetch_file(name: str, file: File, url: str, part: Path, progress: bool) -> 
 
 
 def _download(name: str, file: File, url: str, part: Path, progress: bool) -> None:
-    import pooch
-
+    end = time.monotonic() + PATIENCE + (file.bytes or 0) / SLOWEST
     for attempt in range(1, ATTEMPTS + 1):
         try:
-            with _Bar(file) if progress and sys.stderr.isatty() else nullcontext(False) as bar:
-                pooch.HTTPDownloader(progressbar=bar, timeout=TIMEOUT)(url, str(part), None)
+            with (
+                _Bar(file) if progress and sys.stderr.isatty() else nullcontext(False) as bar,
+                part.open("wb") as stream,
+            ):
+                _before(end, partial(_get, url, _Limited(stream, file), bar))
             return
+        except _RefusedError as error:
+            raise OSError(f"could not download {name} from {url}: {error}") from None
         except OSError as error:  # includes all exceptions of requests, which have no errno
             if error.errno is not None:  # a disk error, not a network error
                 raise
@@ -97,6 +108,54 @@ def _download(name: str, file: File, url: str, part: Path, progress: bool) -> No
                     reason = f"the connection failed or was lost ({type(error).__name__})"
                 raise OSError(f"could not download {name} from {url}: {reason}") from error
             time.sleep(PAUSE * 2 ** (attempt - 1))
+
+
+def _get(url: str, out: "_Limited", bar: Any) -> None:
+    import pooch
+
+    pooch.HTTPDownloader(progressbar=bar, timeout=TIMEOUT)(url, out, None)
+
+
+class _RefusedError(Exception):
+    """A download that is ended by us; trying again would not help."""
+
+
+class _Limited:
+    """A file that takes no more than the registered size."""
+
+    def __init__(self, stream: BinaryIO, file: File) -> None:
+        self.stream, self.left, self.most = stream, file.bytes or LARGEST, file.bytes or LARGEST
+
+    def write(self, content: bytes) -> int:
+        self.left -= len(content)
+        if self.left < 0:
+            raise _RefusedError(f"the server sends more than the {self.most} bytes of the file")
+        return self.stream.write(content)
+
+    def flush(self) -> None:
+        self.stream.flush()
+
+
+def _before(end: float, work: Callable[[], None]) -> None:
+    """Do the work in a thread, and leave it alone after the deadline, whatever it waits for.
+
+    A server that sends a byte now and then would otherwise keep us forever.
+    """
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(max(0.0, end - time.monotonic()))
+    if thread.is_alive():
+        raise _RefusedError("the server is too slow")
+    if failed:
+        raise failed[0]
 
 
 class _Bar:

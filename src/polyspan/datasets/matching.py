@@ -186,13 +186,17 @@ def load_views(
         parts = [
             _filled(*one, impute, max_missing, notes) for one in zip(parts, names, strict=True)
         ]
-    return match_parts(parts, names, missing, notes)
+    sparse = "" if impute == "none" else _too_sparse(max_missing)
+    return match_parts(parts, names, missing, notes, sparse)
 
 
 def match_parts(
-    parts: list[Part], names: list[str], missing: str, notes: list[str]
+    parts: list[Part], names: list[str], missing: str, notes: list[str], also: str = ""
 ) -> MatchedViews:
-    """Match the samples of views that are read; ``missing`` as in `load_views`."""
+    """Match the samples of views that are read; ``missing`` as in `load_views`.
+
+    ``also`` says in an error who else is taken to lack a view.
+    """
     if all(part.ids is not None for part in parts):
         every, places, matched_by = *rows_by_id(parts, names, missing == "keep"), "id"
     else:
@@ -202,7 +206,7 @@ def match_parts(
         for name, rows in zip(names, places, strict=True)
         if np.any(rows < 0)
     }
-    kept = _kept(every, places, lacking, missing)
+    kept = _kept(every, places, lacking, missing, also)
     dropped = [every[i] for i in np.flatnonzero(~kept)]
     every = [every[i] for i in np.flatnonzero(kept)]
     places = [rows[kept] for rows in places]
@@ -247,18 +251,22 @@ def _filled(part: Part, name: str, how: str, max_missing: float, notes: list[str
 
 
 def _kept(
-    samples: list[str], places: list[Any], lacking: dict[str, list[str]], missing: str
+    samples: list[str], places: list[Any], lacking: dict[str, list[str]], missing: str, why: str
 ) -> Any:
     """Which samples to keep if some lack a view; an error if ``missing`` does not allow it."""
     whole = np.logical_and.reduce([rows >= 0 for rows in places])
     if missing == "fail" and lacking:
         raise ValueError(
-            f"{tell_lacking(lacking)}; use --missing drop to leave them out, which keeps the "
-            f"{whole.sum()} of {len(samples)} samples that have every view"
+            f"{tell_lacking(lacking)}{why}; use --missing drop to leave them out, which keeps the "
+            f"{whole.sum()} of {len(samples)} samples that have every view, or --missing keep"
         )
     if missing == "drop" and lacking and not whole.any():
         raise ValueError(f"no sample has every view: {tell_lacking(lacking)}")
     return whole if missing == "drop" else np.full(len(samples), True)
+
+
+def _too_sparse(max_missing: float) -> str:
+    return f"; with --impute, that is also who lacks more than {max_missing:.0%} of its values"
 
 
 def check_paths(paths: list[Path]) -> list[Path]:

@@ -26,11 +26,14 @@ from polyspan.datasets.ids import (
 from polyspan.datasets.readers import check_file, read_file
 from polyspan.datasets.rfiles import RTable
 from polyspan.datasets.safety import check_links
+from polyspan.datasets.sizes import check_size
 from polyspan.datasets.tables import R_FILES, TABLES, place, read_tables
 from polyspan.inputs.containers import annotated_kind, blocks
 from polyspan.inputs.ids import as_ids, first_repeated
 from polyspan.inputs.optional import require
 from polyspan.inputs.orientation import check_labels, check_rows, is_feature_name
+from polyspan.inputs.sparse import check_sparse
+from polyspan.solvers.messages import one_line, own_warnings
 
 BIO = (".h5ad", ".h5mu")
 NONE_HELD: Mapping[Path, Any] = MappingProxyType({})
@@ -181,28 +184,30 @@ def _ids_of_npz(path: Path, wanted: list[str], n: int) -> tuple[list[str] | None
 
 def read_annotated(path: Path) -> Any:
     """The AnnData or MuData in a .h5ad or .h5mu file."""
-    cells = path.suffix.lower() == ".h5ad"
-    package, read = ("anndata", "read_h5ad") if cells else ("mudata", "read_h5mu")
-    with warnings.catch_warnings():
+    ending = path.suffix.lower()
+    package, read = ("anndata", "read_h5ad") if ending == ".h5ad" else ("mudata", "read_h5mu")
+    with own_warnings():
         warnings.simplefilter("ignore")  # both warn of future changes that do not concern the user
         module = require(package, "bio", path.name)
+    check_size(path, ending)
     check_links(path, require("h5py", "bio", path.name))
     try:
-        with warnings.catch_warnings():
+        with own_warnings():
             warnings.simplefilter("ignore")
             return getattr(module, read)(path)
     except Exception as error:  # a damaged file may raise any exception
-        first = str(error).strip().split("\n")[0]
-        raise ValueError(f"{path} cannot be read by {package}: {first}") from error
+        raise ValueError(f"{path} cannot be read by {package}: {one_line(error)}") from error
 
 
 def _annotated(path: Path, data: Any, how: Reading) -> list[Part]:
     """The views of an AnnData or MuData."""
     parts = []
     for one in blocks(data, how.obsm, how.layers, str(path)):
+        here = f"{path}:{one.name}" if one.name else str(path)
         table, matrix = one.table, one.matrix
+        if sparse.issparse(matrix):
+            check_sparse(matrix, here)
         if matrix.dtype.kind not in "biuf":
-            here = f"{path}:{one.name}" if one.name else str(path)
             raise ValueError(f"{here}: X holds {matrix.dtype} values: convert them to numbers")
         columns = one.columns
         if how.samples == "columns" and columns is not None:

@@ -3,7 +3,6 @@
 The file extension gives the format: .mat (all versions), .npz, .npy, .mtx; `tables` reads tables.
 """
 
-import gzip
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -13,9 +12,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from polyspan.datasets.matlab import is_matlab_5, read_matlab_5
+from polyspan.datasets.matrixmarket import read_matrix_market
 from polyspan.datasets.safety import check_links
+from polyspan.datasets.sizes import check_size
 from polyspan.datasets.tables import TABLES, TEXT
 from polyspan.inputs.optional import require
+from polyspan.inputs.sparse import check_sparse
+from polyspan.solvers.messages import one_line
 
 
 def check_file(path: Path, others: Sequence[str] = ()) -> str:
@@ -46,20 +50,33 @@ def check_file(path: Path, others: Sequence[str] = ()) -> str:
 
 def read_file(path: Path) -> dict[str, Any]:
     """The variables of a file of matrices by name."""
-    return _READERS[check_file(path)](path)
+    ending = check_file(path)
+    check_size(path, ending)
+    return _sound(path, _READERS[ending](path))
+
+
+def _sound(path: Path, contents: dict[str, Any]) -> dict[str, Any]:
+    """The contents of a file, after a check of all sparse matrices among them."""
+    for name, value in contents.items():
+        for one in value if isinstance(value, list) else [value]:
+            if sparse.issparse(one):
+                check_sparse(one, f"{path}: {name}")
+    return contents
 
 
 def _read_mat(path: Path) -> dict[str, Any]:
     with path.open("rb") as stream:
-        start = stream.read(10)
+        start = stream.read(128)
     if start.startswith((b"MATLAB 7.3", b"\x89HDF")):
         return _read_mat_hdf5(path)
-    from scipy.io import loadmat
-
     try:
+        if is_matlab_5(start):
+            return read_matlab_5(path)
+        from scipy.io import loadmat
+
         variables = loadmat(path)
     except Exception as error:  # a damaged file may raise any exception
-        raise ValueError(f"{path} cannot be read as a MATLAB file: {error}") from error
+        raise ValueError(f"{path} cannot be read as a MATLAB file: {one_line(error)}") from error
     return {
         name: list(value.ravel(order="F")) if _is_cell(value) else value
         for name, value in variables.items()
@@ -95,41 +112,40 @@ def _read_mat_hdf5(path: Path) -> dict[str, Any]:
     try:
         with h5py.File(path) as file:
             return {name: value(item) for name, item in file.items() if not name.startswith("#")}
-    except (OSError, KeyError, RuntimeError) as error:
-        raise ValueError(f"{path} cannot be read as a MATLAB 7.3 file: {error}") from error
+    except Exception as error:  # a damaged file may raise any exception
+        raise ValueError(
+            f"{path} cannot be read as a MATLAB 7.3 file: {one_line(error)}"
+        ) from error
 
 
 def _read_npz(path: Path) -> dict[str, Any]:
     try:
         with np.load(path, allow_pickle=False) as arrays:
             if {"indptr", "format", "shape"} <= set(arrays.files):  # from scipy.sparse.save_npz
-                return {path.stem: sparse.csr_array(sparse.load_npz(path))}
+                return {path.stem: _csr(sparse.load_npz(path))}
             return {name: arrays[name] for name in arrays.files}
     except Exception as error:  # a damaged file, or pickled objects, which are never loaded
-        raise ValueError(f"{path} cannot be read as arrays: {error}") from error
+        raise ValueError(f"{path} cannot be read as arrays: {one_line(error)}") from error
 
 
 def _read_npy(path: Path) -> dict[str, Any]:
     try:
         matrix = np.load(path, allow_pickle=False)
     except Exception as error:  # as above
-        raise ValueError(f"{path} cannot be read as an array: {error}") from error
+        raise ValueError(f"{path} cannot be read as an array: {one_line(error)}") from error
     return {path.stem: matrix}
 
 
 def _read_mtx(path: Path) -> dict[str, Any]:
-    from scipy.io import mmread
-
     try:
-        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as stream:
-            matrix = mmread(stream)
+        matrix = read_matrix_market(path)
     except Exception as error:  # a damaged file may raise any exception
-        raise ValueError(f"{path} cannot be read as MatrixMarket: {error}") from error
-    return {
-        re.split(r"(?i)\.mtx", path.name)[0]: sparse.csr_array(matrix)
-        if sparse.issparse(matrix)
-        else matrix
-    }
+        raise ValueError(f"{path} cannot be read as MatrixMarket: {one_line(error)}") from error
+    return {re.split(r"(?i)\.mtx", path.name)[0]: matrix}
+
+
+def _csr(matrix: Any) -> Any:
+    return sparse.csr_array(check_sparse(matrix, "it"))
 
 
 _READERS: dict[str, Callable[[Path], dict[str, Any]]] = {

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyspan.inputs.optional import require
+from polyspan.inputs.sparse import check_sparse
+from polyspan.solvers.messages import one_line, own_warnings
 
 
 class RTable(NamedTuple):
@@ -36,11 +38,11 @@ def read_r(path: Path) -> dict[str, Any]:
     known = rdata.conversion.DEFAULT_CLASS_MAP
     read = rdata.read_rds if path.suffix.lower() == ".rds" else rdata.read_rda
     try:
-        with warnings.catch_warnings():
+        with own_warnings():
             warnings.simplefilter("ignore")  # of classes unknown to rdata, and of encodings
             content = read(path, constructor_dict={**known, **_SPARSE})
     except Exception as error:  # a damaged file may raise any exception
-        raise ValueError(f"{path} cannot be read as an R file: {error}") from error
+        raise ValueError(f"{path} cannot be read as an R file: {one_line(error)}") from error
     plain = _plain(content)
     return {path.stem: plain} if path.suffix.lower() == ".rds" else plain
 
@@ -56,6 +58,7 @@ def _sparse_matrix(slots: Any, attributes: Mapping[str, Any]) -> RTable:
     else:
         matrix = sparse.coo_array((slots.x, (slots.i, slots.j)), shape=shape)
     rows, columns = (None if names is None else list(map(str, names)) for names in slots.Dimnames)
+    matrix = check_sparse(matrix, "it")
     return RTable(sparse.csr_array(matrix, dtype=float), rows, columns)
 
 

@@ -9,8 +9,11 @@ from scipy import sparse
 from polyspan.datasets.columns import Columns, check_unique, collect
 from polyspan.datasets.rfiles import RTable, read_r
 from polyspan.datasets.safety import check_workbook
+from polyspan.datasets.sizes import check_size
 from polyspan.datasets.textfiles import has_names, read_csv
 from polyspan.inputs.optional import require
+from polyspan.inputs.sparse import check_sparse
+from polyspan.solvers.messages import one_line
 
 TEXT = (".csv", ".tsv", ".txt")
 R_FILES = (".rds", ".rda", ".rdata")
@@ -30,6 +33,7 @@ def read_tables(
     ending = Path(path.name.lower().removesuffix(".gz")).suffix
     if ending in TEXT:
         return {"": read_csv(path, header, wanted)}
+    check_size(path, ending)
     if ending == ".parquet":
         return {"": read_parquet(path, wanted)}
     if ending == ".xlsx":
@@ -40,6 +44,9 @@ def read_tables(
             f"{path} holds no matrix and no data frame, but {', '.join(others) or 'nothing'}: save "
             "the views as matrices or data frames"
         )
+    for name, table in found.items():
+        if sparse.issparse(table.values):
+            check_sparse(table.values, place(path, name))
     if others and notes is not None:
         verb = "are" if len(others) > 1 else "is"
         notes.append(f"{path} also holds {', '.join(others)}, which {verb} not used")
@@ -67,13 +74,13 @@ def read_parquet(path: Path, wanted: Collection[str] = ()) -> Columns:
     parquet = require("pyarrow.parquet", "files", path.name)
     try:
         table = parquet.read_table(path)
+        columns = [column.to_numpy() for column in table.columns]
+        index = (table.schema.pandas_metadata or {}).get("index_columns", [])
     except Exception as error:  # pyarrow is optional, so its exceptions cannot be named here
-        raise ValueError(f"{path} cannot be read as Parquet: {error}") from error
-    columns = [column.to_numpy() for column in table.columns]
+        raise ValueError(f"{path} cannot be read as Parquet: {one_line(error)}") from error
     check_unique(path, table.column_names)
     by_name = dict(zip(table.column_names, columns, strict=True))
     # DataFrame.to_parquet puts the index last; here it comes first, as in a .csv file.
-    index = (table.schema.pandas_metadata or {}).get("index_columns", [])
     first = [name for name in index if isinstance(name, str) and name in by_name][:1]
     ordered = {
         "" if [name] == first and name.startswith("__index_level_") else name: by_name[name]
@@ -97,7 +104,7 @@ def read_excel(
     except MemoryError:
         raise
     except Exception as error:  # a damaged file may raise any exception
-        raise ValueError(f"{path} cannot be read as an Excel file: {error}") from error
+        raise ValueError(f"{path} cannot be read as an Excel file: {one_line(error)}") from error
     sheets = {name: rows for name, rows in sheets.items() if rows}
     if not sheets:
         raise ValueError(f"{path} is empty")

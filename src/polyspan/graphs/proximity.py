@@ -57,23 +57,28 @@ def squared_distances(X: Array, *, ties: bool = False) -> Array:
     return astype(xp.where(diagonal_mask(D2), xp.zeros_like(D2), D2), dtype)
 
 
-def median_distance(D2: Array) -> float:
+def median_distance(D2: Array, *, diagonal: bool = False) -> float:
     """Median over all pairs i < j of the distance, given squared distances.
 
-    When more than half of the distances are zero (duplicated samples), the result is the median of
-    the others, or 1 if there are none, so that a Gaussian of this width is defined.
+    ``diagonal=True`` takes it over all n^2 entries, the zeros of the diagonal included, as some
+    authors' programs do. When more than half of the distances are zero (duplicated samples), the
+    result is the median of the others, or 1 if there are none, so that a Gaussian of this width is
+    defined.
 
     Examples
     --------
     >>> import numpy as np
-    >>> median_distance(squared_distances(np.array([[0.0], [1.0], [3.0]])))
-    2.0
+    >>> D2 = squared_distances(np.array([[0.0], [1.0], [3.0]]))
+    >>> median_distance(D2), median_distance(D2, diagonal=True)
+    (2.0, 1.0)
     """
     xp = array_namespace(D2)
     n = D2.shape[0]
     pairs = n * (n - 1) // 2
     # Sorted, the matrix is the n zeros of the diagonal, then every pair twice.
     ranks = [n + 2 * ((pairs - 1) // 2), n + 2 * (pairs // 2)]
+    if diagonal:
+        ranks = [(n * n - 1) // 2, n * n // 2]
     values = xp.reshape(D2, (-1,))
     low, high = order_statistics(values, ranks)
     if high == 0.0:
@@ -97,10 +102,11 @@ def gaussian(D2: Array, sigma: float) -> Array:
     return xp.exp(-xp.clip(D2, max=1000 * sigma**2) / sigma**2)
 
 
-def median_kernel(X: Array, factor: float = 1.0) -> Array:
+def median_kernel(X: Array, factor: float = 1.0, *, diagonal: bool = False) -> Array:
     """Gaussian kernel ``exp(-d^2 / (2 s^2))`` of the rows of X, s = factor x median distance.
 
-    This is the kernel of the spectral methods; `gaussian` itself has no factor 2.
+    The median is `median_distance`, with its ``diagonal``. This is the kernel of the spectral
+    methods; `gaussian` itself has no factor 2.
 
     Examples
     --------
@@ -108,7 +114,7 @@ def median_kernel(X: Array, factor: float = 1.0) -> Array:
     array([1.        , 0.8824969 , 0.32465247])
     """
     D2 = squared_distances(X)
-    return gaussian(D2, 2**0.5 * factor * median_distance(D2))
+    return gaussian(D2, 2**0.5 * factor * median_distance(D2, diagonal=diagonal))
 
 
 def mutual_neighbors(D2: Array, k: int) -> Array:
@@ -289,6 +295,50 @@ def adaptive_neighbors(D2: Array, k: int) -> np.ndarray:
     S = np.zeros(D2.shape)
     np.put_along_axis(S, order[:, :k], weights, axis=1)
     return S
+
+
+def fair_neighbors(X: Array, k: int) -> np.ndarray:
+    """Graph of probabilistic neighbours of one view, blind to the order of the samples.
+
+    It is `adaptive_neighbors`, except that a sample is never its own neighbour, and that
+    all samples at the distance of the k + 1 nearest share the weight if these are equally far.
+
+    Examples
+    --------
+    >>> fair_neighbors(np.array([[0.0], [0.0], [1.0], [3.0]]), 2).round(4)
+    array([[0.    , 0.5294, 0.4706, 0.    ],
+           [0.5294, 0.    , 0.4706, 0.    ],
+           [0.5   , 0.5   , 0.    , 0.    ],
+           [0.    , 0.    , 1.    , 0.    ]])
+    """
+    D2 = to_numpy(squared_distances(X, ties=True)).astype(np.float64)
+    np.fill_diagonal(D2, np.inf)
+    last = min(k, D2.shape[0] - 2)  # k + 1 neighbours, or all
+    limit = np.partition(D2, last, axis=1)[:, last : last + 1]
+    gaps = np.maximum(limit - D2, 0)
+    gaps = np.where(np.any(gaps > 0, axis=1, keepdims=True), gaps, D2 == limit)
+    return gaps / np.sum(gaps, axis=1, keepdims=True)
+
+
+def fused_graph(Ss: Sequence[np.ndarray]) -> np.ndarray:
+    """Entrywise product A of the views' graphs, symmetric; no sample is without links (GSF).
+
+    Examples
+    --------
+    >>> one, two = np.zeros((2, 3, 3))
+    >>> one[[0, 1, 2], [1, 0, 0]] = two[[0, 1, 2], [1, 0, 1]] = 1
+    >>> fused_graph([one, two])  # the third has no neighbour that both views share
+    array([[0.   , 1.   , 0.125],
+           [1.   , 0.   , 0.125],
+           [0.125, 0.125, 0.   ]])
+    """
+    A = np.prod(Ss, axis=0)
+    A = (A + A.T) / 2
+    lonely = ~np.any(A > 0, axis=1)
+    if np.any(lonely):
+        mean = np.mean(Ss, axis=0) ** len(Ss)
+        A = np.where(lonely[:, None] | lonely[None, :], (mean + mean.T) / 2, A)
+    return A
 
 
 def rank_step(W: np.ndarray, F: np.ndarray, tol: float = 1e-10) -> tuple[np.ndarray, float, float]:

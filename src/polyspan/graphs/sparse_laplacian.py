@@ -22,6 +22,7 @@ ROWS = 8_192  # rows of the sparse part processed at a time, so that their numbe
 GROUP = 64  # at most this many samples in a group of the consistent graph that is solved exactly
 FLOOR = 1e-3  # smallest eigenvalue within a group, as a fraction of the largest
 MAX_PRODUCTS = 500  # in one solution of all systems
+WORSE = 1e4  # a residual that grows this much has met rounding errors: its column is done
 
 
 class Graph(NamedTuple):
@@ -344,8 +345,8 @@ def solve(
     X[:] = means / shift
     left = sum(by_diagonal(rows) for rows, _ in blocks) + in_groups()
     beta = np.zeros(len(shift), dtype=dtype)
-    done = 1
-    while np.any(left > tol**2 * size) and done < max_iter:
+    done, least = 1, left
+    while np.any(going := (left > tol**2 * size) & (left <= WORSE * least)) and done < max_iter:
         UP: Any = 0.0
         for rows, _ in blocks:
             P[rows] *= beta
@@ -359,7 +360,7 @@ def solve(
             AP[rows] = part
             curvature = curvature + sum_products(P[rows], part)
         # A column that is done no longer changes.
-        step = np.where((curvature > 0) & (left > tol**2 * size), left, 0)
+        step = np.where((curvature > 0) & going, left, 0)
         step = (step / np.where(curvature > 0, curvature, 1)).astype(dtype)
         before, left = left, 0.0
         for rows, _ in blocks:  # while they are in the cache
@@ -367,8 +368,8 @@ def solve(
             R[rows] -= step * AP[rows]
             left = left + by_diagonal(rows)
         left = left + in_groups()
-        beta = (left / np.where(before > 0, before, 1)).astype(dtype)
-        done += 1
+        beta = np.where(going, left / np.where(before > 0, before, 1), 0).astype(dtype)
+        done, least = done + 1, np.minimum(least, left)
     if L.order is not None:
         back = np.empty_like(X)
         back[L.order] = X

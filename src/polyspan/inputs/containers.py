@@ -65,7 +65,18 @@ def open_views(X: Any) -> tuple[dict[str, View] | None, Sequence[str] | None]:
             raise ValueError(_no_files(paths))
         if any(dimensions(view) >= 2 or annotated_kind(view) == "MuData" for view in X):
             return {str(k): _one(view) for k, view in enumerate(X)}, None
+        _check_arrays(X)
     return None, None  # a list of lists of numbers is one array, not a list of views
+
+
+def _check_arrays(X: Sequence[Any]) -> None:
+    """Refuse several 1-D arrays, which may be meant as views; lists of numbers are rows."""
+    if len(X) > 1 and all(hasattr(view, "shape") and dimensions(view) == 1 for view in X):
+        raise ValueError(
+            f"X is a {type(X).__name__} of {len(X)} 1-D arrays, which may be views or samples: a "
+            "view is 2-D, so give a view of one feature as x.reshape(-1, 1), and samples as one "
+            "2-D array."
+        )
 
 
 def dimensions(view: Any) -> int:

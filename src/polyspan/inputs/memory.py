@@ -1,7 +1,9 @@
 """Memory: how much is free, and whether the work will fit, checked before it begins."""
 
 import os
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
 
 
 def check_memory(
@@ -28,24 +30,134 @@ def check_memory(
     if square:
         hint = "a method that does not hold n x n matrices, such as AnchorGRMSC"
     raise MemoryError(
-        f"{owner} on {n} samples needs about {need / 2**30:.0f} GiB for its {what}, but "
-        f"{free / 2**30:.0f} GiB are free: use fewer samples, float32 input, or {hint}."
+        f"{owner} on {n} samples needs about {in_gib(need)} GiB for its {what}, but "
+        f"{in_gib(free)} GiB are free: use fewer samples, float32 input, or {hint}."
     )
 
 
+def check_reading(path: Path, unpacked: float, copies: float = 2) -> None:
+    """Refuse a file whose contents do not fit in memory, before they are read.
+
+    ``unpacked`` is the size of the contents in bytes; reading holds them and their conversion.
+
+    Examples
+    --------
+    >>> check_reading(Path("genes.npz"), 1e15)
+    Traceback (most recent call last):
+    ...
+    MemoryError: genes.npz holds about 931323 GiB, and reading it takes about 2 times as much, ...
+    """
+    free = available_memory()
+    if free is not None and copies * unpacked > free:
+        raise MemoryError(
+            f"{path} holds about {in_gib(unpacked)} GiB, and reading it takes about {copies:g} "
+            f"times as much, but {in_gib(free)} GiB are free: leave out samples or features, or "
+            "use a machine with more memory."
+        )
+
+
+def in_gib(size: float) -> str:
+    """A size in GiB, in as few digits as it needs.
+
+    Examples
+    --------
+    >>> in_gib(3.2e9), in_gib(5e7), in_gib(0)
+    ('3', '0.05', '0')
+    """
+    gib = size / 2**30
+    return f"{gib:.0f}" if gib >= 2 or not gib else f"{gib:.1g}"
+
+
+@contextmanager
+def memory_words(what: str) -> Iterator[None]:
+    """Give words to a MemoryError that has none; ``what`` is what was being done.
+
+    Examples
+    --------
+    >>> with memory_words("GRMSC"):
+    ...     raise MemoryError
+    Traceback (most recent call last):
+    ...
+    MemoryError: GRMSC ran out of memory: use fewer samples or features, or a machine with more ...
+    """
+    try:
+        yield
+    except MemoryError as error:
+        if str(error):
+            raise
+        raise MemoryError(
+            f"{what} ran out of memory: use fewer samples or features, or a machine with more "
+            "memory."
+        ) from error
+
+
 def available_memory() -> int | None:
-    """Bytes this process can still allocate, or None if the system does not report it."""
-    found = []
+    """Bytes this process can still allocate, or None if the system does not report it.
+
+    The least of what the machine has left, what this process may still map (RLIMIT_AS, which
+    ``ulimit -v`` sets), and what its control groups allow less what they use.
+    """
+    found = [*_of_machine(), *_of_process(), *_of_groups()]
+    return max(0, min(found)) if found else None
+
+
+def _of_machine() -> list[int]:
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
-        found += [int(x.split()[1]) * 1024 for x in lines if x.startswith("MemAvailable")]
+        return [int(x.split()[1]) * 1024 for x in lines if x.startswith("MemAvailable")]
     except OSError:
         if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
-            found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    try:  # a container may have less memory than its machine
-        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
-        if limit != "max":
-            found.append(int(limit))
-    except (OSError, ValueError):
-        pass
-    return min(found) if found else None
+            return [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    return []
+
+
+def _of_process() -> list[int]:
+    """What the limit of this process leaves; only Linux says how much is mapped already."""
+    try:
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit == resource.RLIM_INFINITY:
+            return []
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        return [limit - pages * resource.getpagesize()]
+    except (ImportError, OSError, ValueError):
+        return []
+
+
+def _of_groups(root: Path = Path("/")) -> list[int]:
+    """What every control group around this process leaves, version 1 and 2.
+
+    A container often sees its own group as the root, so all folders above are tried too.
+    """
+    try:
+        lines = (root / "proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return []
+    found = []
+    mount = root / "sys/fs/cgroup"
+    for line in lines:
+        _, kinds, path = line.split(":", 2)
+        if not kinds:
+            tops, names = [mount, mount / "unified"], ("memory.max", "memory.current", "")
+        elif "memory" in kinds.split(","):
+            tops = [mount / "memory"]
+            names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_")
+        else:
+            continue
+        place = PurePosixPath("/", path.strip())
+        for top in tops:
+            for one in (place, *place.parents):
+                found += _left_in_group(top / str(one).strip("/"), *names)
+    return found
+
+
+def _left_in_group(folder: Path, limit: str, usage: str, prefix: str) -> list[int]:
+    """The limit less the usage; cached files count as free, the system drops them when needed."""
+    try:
+        most, used = (int((folder / name).read_text()) for name in (limit, usage))
+        lines = (folder / "memory.stat").read_text().splitlines()
+    except (OSError, ValueError):  # no such group, or "max"
+        return []
+    stat = dict(line.split(maxsplit=1) for line in lines if " " in line)
+    return [most - used + int(stat.get(f"{prefix}inactive_file", 0))]

@@ -123,6 +123,44 @@ def check_shared(columns: Mapping[str, Sequence[str]], turn: str) -> None:
         )
 
 
+def named_like(names: Sequence[str], words: frozenset[str]) -> list[str]:
+    """Those of the names that are one of the words, whatever their case and punctuation.
+
+    Examples
+    --------
+    >>> named_like(["height", "Cell_Type"], LABELS)
+    ['Cell_Type']
+    """
+    return [name for name in names if _plain(name) in words]
+
+
+def _may_hold(known: Sequence[str]) -> str:
+    what = f"columns {quoted(known)}" if len(known) > 1 else f"column {known[0]!r}"
+    return f"{what} may hold known classes, which would decide the clusters"
+
+
+def check_columns(columns: Mapping[str, Sequence[str]]) -> list[str]:
+    """Refuse tables in memory as `check_labels` refuses files; returns what to tell.
+
+    Examples
+    --------
+    >>> check_columns({"view 0": ["height", "age"]})
+    ["view 0: column 'age' is used as a feature; ... should not follow it, drop it."]
+    """
+    for view, names in columns.items():
+        if known := named_like(names, LABELS):
+            raise ValueError(
+                f"{view}: {_may_hold(known)}: drop from the table, or use like any other with "
+                f"fit(load_views(X, keep={known!r})) (load_views is in polyspan.datasets)."
+            )
+    return [
+        f"{view}: column {name!r} is used as a feature; if the clusters should not follow it, "
+        "drop it."
+        for view, names in columns.items()
+        for name in named_like(names, NOTED)
+    ]
+
+
 def check_labels(file: str, names: Sequence[str], keep: Sequence[str], notes: list[str]) -> None:
     """Refuse features whose names say that they are known classes, unless they are to be kept.
 
@@ -133,18 +171,16 @@ def check_labels(file: str, names: Sequence[str], keep: Sequence[str], notes: li
     ...
     ValueError: a.csv: column 'subtype' may hold known classes, which would decide the clusters: ...
     """
-    plain = {name: _plain(name) for name in names if name not in keep}
-    if known := [name for name, word in plain.items() if word in LABELS]:
+    names = [name for name in names if name not in keep]
+    if known := named_like(names, LABELS):
         drop, hold = (
             " ".join(f"{option} {shlex.quote(name)}" for name in known)
             for option in ("--drop", "--keep")
         )
-        what = f"columns {quoted(known)}" if len(known) > 1 else f"column {known[0]!r}"
         raise ValueError(
-            f"{file}: {what} may hold known classes, which would decide the clusters: leave out "
-            f"with {drop}, or use like any other with {hold}"
+            f"{file}: {_may_hold(known)}: leave out with {drop}, or use like any other with {hold}"
         )
-    for name in (name for name, word in plain.items() if word in NOTED):
+    for name in named_like(names, NOTED):
         notes.append(
             f"{file}: column {name!r} is used as a feature; if the clusters should not follow it, "
             f"leave it out: --drop {shlex.quote(name)}"

@@ -10,6 +10,7 @@ from array_api_compat import array_namespace, device
 from polyspan.inputs.ids import as_ids
 from polyspan.inputs.samples import is_frame
 from polyspan.inputs.scaling import STANDARDISED, Scale
+from polyspan.inputs.sparse import check_sparse
 from polyspan.inputs.tables import match_kernel, numbers_of
 from polyspan.solvers.arrays import Array, astype, to_numpy
 from polyspan.solvers.eigen import eigh
@@ -137,7 +138,7 @@ def check_graphs(
             size = " x ".join(map(str, graph.shape))
             raise ValueError(f"{what} is {size}: it must be {n} x {n} for {n} samples.")
         graph = _in_order(graph, what, ids) if is_frame(graph) else numbers_of(graph)
-        Lambda = sp.csr_array(graph if sp.issparse(graph) else to_numpy(graph))
+        Lambda = sp.csr_array(check_sparse(graph, what) if sp.issparse(graph) else to_numpy(graph))
         if Lambda.dtype.kind not in "fiub":
             raise ValueError(f"{what} holds {Lambda.dtype} values: convert them to numbers.")
         Lambda = Lambda.astype(np.float64)

@@ -9,7 +9,7 @@ from array_api_compat import array_namespace
 
 from polyspan.inputs.devices import move_arrays
 from polyspan.inputs.memory import available_memory
-from polyspan.inputs.rows import missing_rows, present_rows
+from polyspan.inputs.rows import look, missing_rows, present_rows
 from polyspan.inputs.views import Views
 from polyspan.solvers.arrays import to_numpy
 
@@ -65,6 +65,55 @@ def scale_view(view: Any, name: str, scale: Scaling, moments: Moments | None = N
         view = _dense(view, name, scale)
         view = standard(view, moments_of(view) if moments is None else moments)
     return view if scale == "standard" else unit(view)
+
+
+def check_varied(Xs: Sequence[Any], names: Sequence[str], scale: Scale) -> None:
+    """Refuse views whose samples are all equal once they are scaled.
+
+    Examples
+    --------
+    >>> check_varied([unit(np.array([[1.0], [2.0]]))], ["'age'"], "unit")
+    Traceback (most recent call last):
+    ...
+    ValueError: view 'age' is constant after scale="unit" (n_features=1), so it says nothing about
+    clusters: use scale="standard" for it, or leave it out.
+    """
+    if len(Xs) != len(names):  # the method has joined or cut its views
+        return
+    scales = scaling_per_view(scale, len(names))
+    for X, name, one in zip(Xs, names, scales, strict=True):
+        if one is not None and is_constant(X):
+            raise constant_view(name, one, X.shape[1])
+
+
+def constant_view(name: str, scale: str, d: int) -> ValueError:
+    """The error for a view whose d features say nothing once they are scaled."""
+    return ValueError(
+        f'view {name} is constant after scale="{scale}" (n_features={d}), so it says nothing '
+        'about clusters: use scale="standard" for it, or leave it out.'
+    )
+
+
+def is_constant(X: Any) -> bool:
+    """Whether all present rows of a view are equal but for rounding.
+
+    Examples
+    --------
+    >>> is_constant(np.array([[0.1 + 0.2, 1.0], [0.3, 1.0]])), is_constant(np.eye(2))
+    (True, False)
+    """
+    if sp.issparse(X):
+        return look(X).constant
+    X = present_rows(X, missing_rows(X))
+    xp = array_namespace(X)
+    if X.shape[0] < 2:
+        return False
+    noise = 100 * float(xp.finfo(X.dtype).eps)
+    # The second row tells most views apart without a look at the others.
+    for rows in (X[1:2, :], X):
+        if float(xp.max(xp.abs(rows - X[:1, :]))) > noise * float(xp.max(xp.abs(X[:1, :]))):
+            return False
+    return True
 
 
 def scaling_per_view(

@@ -15,9 +15,10 @@ from sklearn.utils.validation import validate_data
 
 from polyspan.inputs.containers import dimensions, open_views
 from polyspan.inputs.ids import as_ids
-from polyspan.inputs.orientation import check_shared
+from polyspan.inputs.orientation import check_columns, check_shared
 from polyspan.inputs.rows import check_content, look
 from polyspan.inputs.samples import Samples, is_frame, match_rows, samples_of
+from polyspan.inputs.sparse import check_sparse
 from polyspan.inputs.tables import (
     check_tables,
     column_names,
@@ -26,6 +27,7 @@ from polyspan.inputs.tables import (
     match_kernel,
     numbers_of,
 )
+from polyspan.solvers.messages import own_warnings, warn_user
 
 TURN = (
     "use fit(load_views(X, samples='columns')) if they are, and samples='rows' if not "
@@ -176,6 +178,8 @@ def _match_columns(
     else:
         named = {f"view {name}": own for name, own in columns.items()}
         check_shared(named, TURN)
+        for words in check_columns(named):
+            warn_user(words)
         found, columns = arrays, told | columns
     return found, columns
 
@@ -217,6 +221,8 @@ def _check_one(view: Any, name: str, estimator: Any, new: bool = False) -> Any:
             f"{name} is {dimensions(view)}-D: a view is 2-D, with samples in rows and features in "
             "columns; Reshape your data."
         )
+    if sp.issparse(view):
+        check_sparse(view, name)
     if is_array_api_obj(view) and not is_numpy_array(view):
         return _check_foreign(view, name)
     try:
@@ -329,7 +335,7 @@ def weighted_views(owner: str, views: Views, weights: Any, new: bool = False) ->
     if len(used) == len(weights):
         return views
     left = Views([views.arrays[k] for k in used], [views.names[k] for k in used])
-    with warnings.catch_warnings():  # already issued when all views were checked
+    with own_warnings():  # already issued when all views were checked
         warnings.simplefilter("ignore")
         check_content([look(view) for view in left.arrays], left.names, missing=True, new=new)
     return left

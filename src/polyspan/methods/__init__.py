@@ -17,6 +17,7 @@ from polyspan.methods.fastmice import FastMICE
 from polyspan.methods.fpmvs import FPMVS
 from polyspan.methods.gmc import GMC
 from polyspan.methods.grmsc import GRMSC
+from polyspan.methods.gsf import GSF
 from polyspan.methods.lmsc import LMSC
 from polyspan.methods.lmvsc import LMVSC
 from polyspan.methods.lrr import LRR
@@ -66,6 +67,7 @@ METHODS = Methods(
         AMGL,
         GMC,
         MCGC,
+        GSF,
         CoRegSpectral,
         CoTrainSpectral,
         CSMSC,

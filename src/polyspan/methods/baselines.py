@@ -10,16 +10,18 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 from sklearn.cluster import SpectralClustering
 from sklearn.neighbors import kneighbors_graph
 
 from polyspan.base import About, GraphClusterer, ScaledClusterer
-from polyspan.clustering.spectral import kmeans, quiet_kmeans
+from polyspan.clustering.spectral import kmeans, quiet_kmeans, spectral_clustering
 from polyspan.inputs.params import neighbors, param
 from polyspan.inputs.scaling import short_indices
 from polyspan.inputs.views import Views
 from polyspan.solvers.arrays import Array, to_numpy
 from polyspan.solvers.loop import Solution
+from polyspan.solvers.messages import own_warnings
 
 
 def side_by_side(Xs: Sequence[Array]) -> Any:
@@ -131,13 +133,17 @@ class ConcatSpectral(GraphClusterer):
         n, fitted = views.n_samples, {"affinity_matrix_": found.Z}
         if self.n_clusters == n:  # ARPACK needs fewer vectors than samples
             return fitted | {"labels_": np.arange(n)}
+        # ARPACK returns arbitrary vectors, other ones each time, of a graph in that many pieces.
+        if connected_components(found.Z, directed=False)[0] >= self.n_clusters:
+            own = self._given("n_clusters", "n_init", "random_state")
+            return fitted | {"labels_": spectral_clustering(found.Z, **own)}
         model = SpectralClustering(
             self.n_clusters,
             affinity="precomputed",
             n_init=self.n_init,
             random_state=self.random_state,
         )
-        with quiet_kmeans(), warnings.catch_warnings():
+        with quiet_kmeans(), own_warnings():
             warnings.filterwarnings("ignore", message="Graph is not fully connected")
             return fitted | {"labels_": model.fit(found.Z).labels_}
 

@@ -22,6 +22,14 @@ length.
 A is square, as in the paper, so W_v A is U V^T of X_v Z^T for any rotation A: the second step
 leaves A at the identity, where it starts.
 
+The authors' own program is not readable. A related one of theirs, for the same objective with a
+ridge, leaves gamma_v^2 out of one half of its Z step::
+
+    Z     = columns of  sum_v A^T W_v^T X_v / sum_v gamma_v^2  projected on the simplex
+
+which makes Z sparser, as what is projected is larger. ``as_released=True`` does the same; the
+objective may then rise.
+
 Mixtures of c orthonormal anchors with weights that sum to 1 are cones: a cluster must lie on one
 side of the origin. Subspaces with samples on both sides do not fit this model; see LMVSC.
 
@@ -38,6 +46,7 @@ from sklearn.utils import check_random_state
 
 from polyspan.base import About, EmbeddingClusterer, Iterative
 from polyspan.clustering.spectral import left_singular, unit_rows
+from polyspan.inputs.params import flag, param
 from polyspan.inputs.scaling import Scale, numpy_views
 from polyspan.inputs.views import Views
 from polyspan.solvers import prox
@@ -52,13 +61,15 @@ class FPMVS(Iterative, EmbeddingClusterer):
     ----------
     n_clusters : int, default=8
         Number of clusters, and of anchors.
+    as_released : bool, default=False
+        Take the Z step of a related program of the authors, see the module.
     scale : {"unit", "standard+unit", "standard", None} or one per view, default="standard+unit"
         As in `GRMSC`. Without standardised features, a view whose samples all point in one
         direction gets all the weight.
     max_iter : int, default=200
         Maximum number of iterations.
     tol : float, default=1e-5
-        Stop when the relative decrease of the objective is smaller.
+        Stop when the relative decrease of the objective is smaller; ``as_released`` its change.
     n_init : int, default=20
         Restarts of k-means; with more than 20,000 samples they see 20,000.
     random_state : int, RandomState or None, default=None
@@ -102,6 +113,7 @@ class FPMVS(Iterative, EmbeddingClusterer):
         needs="no weight to tune; standardised features; clusters on one side of the origin",
         cost="O(n d c) per iteration, about 50 iterations; no n x n matrix",
     )
+    as_released: bool = param(flag, default=False)
     scale: Scale = "standard+unit"
     max_iter: int = 200
     tol: float = 1e-5
@@ -116,7 +128,7 @@ class FPMVS(Iterative, EmbeddingClusterer):
         start = np.zeros((c, n), dtype=Xs[0].dtype)
         start[np.arange(c), rng.choice(n, c, replace=False)] = 1
         run = self._run()
-        Z, A, Ws, gamma = solve_fpmvs(Xs, start, run=run)
+        Z, A, Ws, gamma = solve_fpmvs(Xs, start, **self._given("as_released"), run=run)
         learnt = {"anchors_": A, "projections_": Ws, "weights_": gamma, "representation_": Z}
         found = run.solution(unit_rows(left_singular(Z.T, c)), **learnt)
         return found._replace(random_state=rng)
@@ -131,7 +143,7 @@ class FPMVS(Iterative, EmbeddingClusterer):
 
 
 def solve_fpmvs(
-    Xs: Sequence[Any], Z: np.ndarray, *, run: Run | None = None
+    Xs: Sequence[Any], Z: np.ndarray, *, as_released: bool = False, run: Run | None = None
 ) -> tuple[np.ndarray, np.ndarray, list[np.ndarray], np.ndarray]:
     """Z, A, the W_v and gamma from a start for Z; samples in the rows of the views.
 
@@ -153,13 +165,15 @@ def solve_fpmvs(
         share = gamma**2 / np.sum(gamma**2)
         A = _orthogonal(sum(s * W.T @ B for s, W, B in zip(share, Ws, Bs, strict=True)))
         Ps = [X @ (W @ A).astype(Z.dtype) for X, W in zip(Xs, Ws, strict=True)]
-        Z = prox.simplex(sum(s * P for s, P in zip(share.astype(Z.dtype), Ps, strict=True)))
+        weights = np.full(len(Xs), 1 / np.sum(gamma**2)) if as_released else share
+        Z = prox.simplex(sum(s * P for s, P in zip(weights.astype(Z.dtype), Ps, strict=True)))
         # |X - W A Z|^2, as W A keeps lengths; rounding must not make it zero or less.
         errors = squares - 2 * np.array([_dot(P, Z) for P in Ps]) + _dot(Z, Z)
         errors = np.maximum(errors, np.finfo(Z.dtype).eps * squares)
         gamma = 1 / errors / np.sum(1 / errors)
         objective = 1 / np.sum(1 / errors)
-        run.check(fall=1 - objective / before)
+        fall = 1 - objective / before
+        run.check(fall=abs(fall) if as_released else fall)
         before = objective
     return Z.T, A, Ws, gamma
 

@@ -16,6 +16,10 @@ one iteration is::
     U   : row i = mean_v (s_v,ij - lam_components / (2 m w_v) |f_i - f_j|^2) on the simplex
     F   : the c lowest eigenvectors of L_U; lam_components by the rank rule, `proximity.rank_step`
 
+The U step is not the minimiser of this objective, in the paper and in its program alike: that would
+have the mean of the S_v with the weights w_v, where they have the plain mean, and lam_components /
+(2 sum_v w_v) as the factor of |f_i - f_j|^2. So there is no ``as_released`` here.
+
 As in the program behind the published figures, the neighbours are those by d and never change, U
 is non-zero only where some S_v is, and numerator and denominator of the S_v step may both be
 negative (on Prokaryotic that matters: NMI .07 without).

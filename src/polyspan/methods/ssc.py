@@ -19,6 +19,12 @@ iterations, up to the 200th, so that both residuals, relative to C and Y, have a
 Then every column of C is divided by its largest entry, and ``|C| + |C|^T`` is the affinity. The
 paper's terms for sparse outlying entries and for affine subspaces are not included.
 
+The public ADMM program, ``as_released=True``, also sets the diagonal of A to zero in every
+iteration. A is then no minimiser of its step, and the end no minimiser of the objective but a much
+sparser C: 18 entries in a column of the texts of 3-Sources instead of 117, with better scores. The
+program keeps rho at lam_ratio, and stops when all entries of A - C are below tol, or after 199
+iterations.
+
 Reference: E. Elhamifar, R. Vidal, "Sparse subspace clustering: algorithm, theory, and
 applications", IEEE TPAMI 35(11), 2013.
 """
@@ -26,12 +32,14 @@ applications", IEEE TPAMI 35(11), 2013.
 from array_api_compat import array_namespace
 
 from polyspan.base import About, OnDevice, RepresentationClusterer
-from polyspan.inputs.params import param, positive
+from polyspan.inputs.params import flag, param, positive
 from polyspan.inputs.views import Views
 from polyspan.solvers import prox
 from polyspan.solvers.arrays import Array, diagonal_mask, gram
 from polyspan.solvers.loop import Run, Solution
 from polyspan.solvers.reductions import orthogonal_rows
+
+RELEASED_ITERATIONS = 199  # the most that the public program makes
 
 
 class SSC(OnDevice, RepresentationClusterer):
@@ -46,10 +54,13 @@ class SSC(OnDevice, RepresentationClusterer):
     lam_ratio : float, default=20.0
         lam, the weight of the errors, as a multiple of the smallest at which no sample stays alone;
         alpha in the paper, which uses 20 on motions and 800 on faces.
+    as_released : bool, default=False
+        Follow the public program, which solves another problem, see the module.
     tol : float, default=2e-4
-        Stop when all entries of ``A - C`` and of the change of C are smaller.
+        Stop when all entries of ``A - C`` and of the change of C are smaller; ``as_released``
+        those of ``A - C`` only.
     max_iter : int, default=2000
-        Maximum number of iterations.
+        Maximum number of iterations; ``as_released`` makes 199 at most.
     affinity, n_kept, scale, n_init, views, device, random_state, verbose
         As in `GRMSC`.
 
@@ -61,7 +72,7 @@ class SSC(OnDevice, RepresentationClusterer):
         C, every column divided by its largest absolute entry.
     history_ : dict
         Per iteration: ``split``, the largest entry of ``A - C``, and ``change``, that of the change
-        of C.
+        of C (not ``as_released``).
 
     Examples
     --------
@@ -75,13 +86,14 @@ class SSC(OnDevice, RepresentationClusterer):
     about = About(
         paper="Elhamifar and Vidal, TPAMI 2013, arXiv:1203.1005",
         objective="min |C|_1 + lam/2 |X - X C|_F^2, diag C = 0",
-        needs="lam_ratio, which sets lam; one view",
+        needs="lam_ratio, which sets lam; one view; as_released for the public program",
         cost="O(n^3) per iteration, about 300 iterations",
     )
     view_tags = {"single_view": True}
     solve_counts = False
 
     lam_ratio: float = param(positive, default=20.0)
+    as_released: bool = param(flag, default=False)
     max_iter: int = 2000
     tol: float = 2e-4
 
@@ -89,7 +101,8 @@ class SSC(OnDevice, RepresentationClusterer):
         """Return C, every column divided by its largest absolute entry."""
         run = self._run()
         lam = self.lam_ratio / smallest_maximum(gram(Xs[0]))
-        C = solve_ssc(Xs[0], lam=lam, rho=self.lam_ratio, run=run)
+        own = self._given("as_released")
+        C = solve_ssc(Xs[0], lam=lam, rho=self.lam_ratio, **own, run=run)
         xp = array_namespace(C)
         largest = xp.max(xp.abs(C), axis=0, keepdims=True)
         return run.solution(C / xp.where(largest > 0, largest, xp.ones_like(largest)))
@@ -113,7 +126,9 @@ def smallest_maximum(G: Array) -> float:
     return float(xp.min(largest)) if largest.shape[0] else 1.0
 
 
-def solve_ssc(X: Array, *, lam: float, rho: float, run: Run | None = None) -> Array:
+def solve_ssc(
+    X: Array, *, lam: float, rho: float, as_released: bool = False, run: Run | None = None
+) -> Array:
     """Sparse representation C of one view, samples in the rows of X; rho is the first penalty.
 
     Examples
@@ -134,14 +149,22 @@ def solve_ssc(X: Array, *, lam: float, rho: float, run: Run | None = None) -> Ar
     K = factor(rho)
     diagonal = diagonal_mask(K)
     C = Y = xp.zeros_like(K)
+    if as_released:
+        run.max_iter = min(run.max_iter, RELEASED_ITERATIONS)
     for iteration in run:
         B = C - Y / rho
         A = B + K - K @ B
+        if as_released:
+            A = xp.where(diagonal, xp.zeros_like(A), A)
         before = C
         C = prox.soft(A + Y / rho, 1 / rho)
         C = xp.where(diagonal, xp.zeros_like(C), C)
         split, change = A - C, C - before
         Y = Y + rho * split
+        if as_released:
+            run.check(split=float(xp.max(xp.abs(split))))
+            run.converged |= run.n_iter == run.max_iter  # the program ends here: no warning
+            continue
         run.check(split=float(xp.max(xp.abs(split))), change=float(xp.max(xp.abs(change))))
         if iteration % 10 == 0 and iteration <= 200:
             ratio = _length(split) * _length(Y) / max(rho * _length(change) * _length(C), 1e-300)

@@ -15,6 +15,7 @@ from polyspan.inputs.scaling import Scale, Scaling, scale_views
 from polyspan.inputs.views import Views
 from polyspan.methods.baselines import ConcatSpectral, side_by_side
 from polyspan.solvers.arrays import to_numpy
+from polyspan.solvers.messages import own_warnings
 
 MOST_COMPARED = 2000  # samples used to compare the views
 MOST_AXES = 6  # axes that the map can show
@@ -289,7 +290,7 @@ def compare_view(X: Any, codes: np.ndarray, scale: Scaling) -> Agreement:
         return Agreement(None, None, len(rows), "too few complete samples")
     model = ConcatSpectral(k, scale=scale, n_init=5, random_state=0)
     try:
-        with warnings.catch_warnings():
+        with own_warnings():
             warnings.simplefilter("ignore")  # the fit has already issued them
             model.fit([X[rows]])
     except ValueError as error:

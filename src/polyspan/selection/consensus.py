@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
 from scipy.stats import rankdata
 
 from polyspan.clustering.spectral import cluster_rows, spectral_clustering
 from polyspan.solvers.arrays import inverse_root
+from polyspan.solvers.eigen import highest_eigenpairs
 
 SHARE = 1 / 3  # of the members, the best, enter the consensus
 FEWEST = 5  # but at least so many
@@ -170,8 +170,7 @@ def consensus(
     else:  # the same eigenvectors from the smaller matrix, without any n x n matrix
         degrees = B @ (B.T @ np.ones(n))
         N = sp.csr_array(sp.diags_array(inverse_root(degrees)) @ B)
-        top = [max(d - n_clusters, 0), d - 1]
-        w, V = scipy.linalg.eigh((N.T @ N).toarray(), subset_by_index=top)
+        w, V = highest_eigenpairs((N.T @ N).toarray(), min(n_clusters, d))
         sure = w > d * np.finfo(float).eps
         Y = N @ np.where(sure, V / np.sqrt(np.where(sure, w, 1.0)), 0.0)
         merged = cluster_rows(Y, n_clusters, random_state=random_state)

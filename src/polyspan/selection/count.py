@@ -13,7 +13,6 @@ from itertools import combinations
 from typing import Any, TypedDict
 
 import numpy as np
-import scipy.linalg
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_random_state
 
@@ -43,6 +42,7 @@ from polyspan.selection.viewgraphs import (
     view_graphs,
 )
 from polyspan.solvers.cache import sharing
+from polyspan.solvers.eigen import highest_eigenpairs
 from polyspan.solvers.loop import OutOfTime, stopping
 
 N_CANDIDATES = 8  # numbers of clusters whose stability is measured
@@ -287,9 +287,8 @@ def _exact_spectra(
     views: Views, limit: int, progress: Tell | None, device: str | None
 ) -> Iterator[Spectrum]:
     """Settings, ``limit + 1`` eigenvalues and eigenvectors of their graphs, largest first."""
-    n = views.n_samples
     for params, W in exact_affinities(views, progress, device):
-        w, V = scipy.linalg.eigh(normalized(W), subset_by_index=[n - limit - 1, n - 1])
+        w, V = highest_eigenpairs(normalized(W), limit + 1)
         yield params, w[::-1], V[:, ::-1]
 
 

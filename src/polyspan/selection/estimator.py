@@ -36,6 +36,7 @@ from polyspan.selection.viewgraphs import labels_for
 from polyspan.solvers.arrays import Array
 from polyspan.solvers.cache import sharing
 from polyspan.solvers.loop import Solution
+from polyspan.solvers.messages import own_warnings
 
 
 def count_or_auto(value: Any) -> str | None:
@@ -202,7 +203,7 @@ class ConsensusClusterer(Placing):
             merged, certainty, best = _merge(ran, labels, graphs, c, seed)
             rivals = alternatives(labels, ran, merged, graphs, c, seed)
             nearest = members[next(i for i, row in enumerate(table) if row is ran[best])]
-            with warnings.catch_warnings():
+            with own_warnings():
                 warnings.simplefilter("ignore")  # the table has them
                 nearest.fit(views)
             by_number = {c: merged}

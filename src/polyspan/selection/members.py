@@ -14,7 +14,7 @@ from polyspan.base import MultiViewClusterer
 from polyspan.inputs.views import Views
 from polyspan.progress import Tell
 from polyspan.solvers.loop import OutOfTime, stopping
-from polyspan.solvers.messages import warn_user
+from polyspan.solvers.messages import own_warnings, warn_user
 
 Row = dict[str, Any]
 FAMILIES = {  # members of one kind, which tend to err together
@@ -126,7 +126,7 @@ def _fit(model: MultiViewClusterer, views: Views, row: Row, reason: str) -> np.n
     """Fit one member and fill in its row; returns the labels, or None if it failed."""
     started = time.perf_counter()
     try:
-        with warnings.catch_warnings(record=True) as caught:
+        with own_warnings(record=True) as caught:
             warnings.simplefilter("always")
             labels = clone(model).fit(views).labels_  # the member keeps no n x n matrix
         row |= {"status": "ok", "reason": "; ".join(dict.fromkeys(str(w.message) for w in caught))}

@@ -27,6 +27,7 @@ from polyspan.inputs.scaling import Scale, Scaling, numpy_views, scaling_per_vie
 from polyspan.inputs.views import Views, check_views
 from polyspan.methods.meangraph import neighbor_graph
 from polyspan.solvers.arrays import inverse_root, to_numpy
+from polyspan.solvers.eigen import eigh, highest_eigenpairs
 
 NEIGHBORS = 10
 N_SCALINGS = 2  # the first of those that suit the views
@@ -220,11 +221,9 @@ def top_eigenvectors(W: sp.csr_array, c: int) -> tuple[np.ndarray, np.ndarray]:
         try:
             w, V = eigsh(N, c, which="LA", v0=np.ones(n) + root.diagonal())
         except ArpackNoConvergence:
-            w, V = np.linalg.eigh(N.toarray())
+            w, V = eigh(N.toarray())
     else:
-        w, V = scipy.linalg.eigh(N.toarray(), subset_by_index=[n - c, n - 1])
-        if V.shape[1] < c:  # happens when nearly all eigenvalues are equal: compute all of them
-            w, V = np.linalg.eigh(N.toarray())
+        w, V = highest_eigenpairs(N.toarray(), c)
     order = np.argsort(-w, kind="stable")[:c]
     return w[order], V[:, order]
 

@@ -5,6 +5,7 @@ and later fits that need the same ones reuse them. Data are recognised by their 
 """
 
 import hashlib
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -35,25 +36,33 @@ class Store:
         self.saved = 0.0
         self.limit, self.size = limit, 0
         self.parts: OrderedDict[Hashable, tuple[object, int, float]] = OrderedDict()
+        self._lock = threading.Lock()  # `asyncio.to_thread` gives one store to several threads
+        self._own = threading.local()  # what the present thread has saved
 
     def get(self, key: Hashable, make: Callable[[], T], size: int) -> T:
         """Return the part with this key, computing it now if it is not stored."""
-        if key in self.parts:
-            self.parts.move_to_end(key)
-            value, _, seconds = self.parts[key]
-            self.saved += seconds
-            return value  # type: ignore[return-value]
-        started, before = time.perf_counter(), self.saved
+        with self._lock:
+            if key in self.parts:
+                self.parts.move_to_end(key)
+                value, _, seconds = self.parts[key]
+                self.saved += seconds
+                self._own.saved = self._saved_here() + seconds
+                return value  # type: ignore[return-value]
+        started, before = time.perf_counter(), self._saved_here()
         value = make()
         # A part that reused others would have cost their time too.
-        seconds = time.perf_counter() - started + self.saved - before
-        if size <= self.limit:
-            self.parts[key] = value, size, seconds
-            self.size += size
-        while self.size > self.limit:
-            _, (_, freed, _) = self.parts.popitem(last=False)
-            self.size -= freed
+        seconds = time.perf_counter() - started + self._saved_here() - before
+        with self._lock:
+            if size <= self.limit and key not in self.parts:  # another thread may have been faster
+                self.parts[key] = value, size, seconds
+                self.size += size
+            while self.size > self.limit:
+                _, (_, freed, _) = self.parts.popitem(last=False)
+                self.size -= freed
         return value
+
+    def _saved_here(self) -> float:
+        return getattr(self._own, "saved", 0.0)
 
 
 # The store of the enclosing `sharing` block, or None.

@@ -33,13 +33,32 @@ def lowest_eigenpairs(A: Array, c: int) -> tuple[Array, Array]:
     >>> lowest_eigenpairs(np.diag([3.0, 1.0, 2.0]), 2)[0]
     array([1., 2.])
     """
+    return _some_eigenpairs(A, 0, c)
+
+
+def highest_eigenpairs(A: Array, c: int) -> tuple[Array, Array]:
+    """Return the c highest eigenvalues, ascending, and eigenvectors of a symmetric matrix.
+
+    Examples
+    --------
+    >>> highest_eigenpairs(np.diag([3.0, 1.0, 2.0]), 2)[0]
+    array([2., 3.])
+    """
+    return _some_eigenpairs(A, A.shape[0] - c, A.shape[0])
+
+
+def _some_eigenpairs(A: Array, first: int, stop: int) -> tuple[Array, Array]:
+    """Eigenpairs in ascending order, from ``first`` up to ``stop``."""
     if is_numpy_array(A):
         try:
-            return scipy.linalg.eigh(A, subset_by_index=[0, c - 1])
-        except np.linalg.LinAlgError:  # LAPACK may fail on nearly equal eigenvalues
+            w, V = scipy.linalg.eigh(A, subset_by_index=[first, stop - 1])
+        except np.linalg.LinAlgError:  # LAPACK may fail on nearly equal eigenvalues,
             pass
+        else:
+            if V.shape[1] == stop - first:  # or find too few of them
+                return w, V
     w, V = eigh(A)
-    return w[:c], V[:, :c]
+    return w[first:stop], V[:, first:stop]
 
 
 class TopEigenvectors:

@@ -126,7 +126,7 @@ def stack_views(
 
 
 def view_step(
-    R: Array, s2: Array, B: Array, E: Array, Y: Array, mu: float, p: int = 1
+    R: Array, s2: Array, B: Array, E: Array, Y: Array, mu: float, p: float = 1.0
 ) -> tuple[Array, Array]:
     """Representation of a view with orthogonal rows that is pulled towards B by p penalties.
 
@@ -143,8 +143,8 @@ def view_step(
         Errors and multipliers of the view.
     mu : float
         The penalty.
-    p : int, default=1
-        How many terms pull it.
+    p : float, default=1.0
+        How many terms pull it, or the ratio of their penalty to mu.
 
     Returns
     -------

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
 from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.metrics import pairwise_distances_argmin
@@ -12,7 +11,7 @@ from sklearn.metrics import pairwise_distances_argmin
 from polyspan.chunked.workers import Cluster, Threads
 from polyspan.clustering.spectral import quiet_kmeans, unit_rows
 from polyspan.solvers.arrays import Array
-from polyspan.solvers.eigen import eigh
+from polyspan.solvers.eigen import eigh, highest_eigenpairs
 
 
 def choose_anchors(
@@ -136,7 +135,7 @@ def link_spectrum(
     degrees = sum(workers.collect(workers.map(_anchor_degrees, Zs, n_kept=n_kept)))
     gram = sum(workers.collect(workers.map(_link_gram, Zs, n_kept=n_kept, degrees=degrees)))
     m = len(gram)
-    w, V = scipy.linalg.eigh(gram, subset_by_index=[m - k, m - 1])
+    w, V = highest_eigenpairs(gram, k)
     sure = w > m * np.finfo(float).eps  # the largest is 1; the rest is rounding
     return w, Bipartite(n_kept, degrees, np.where(sure, V / np.sqrt(np.where(sure, w, 1)), 0))
 
