@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from fit_tables import DATA, IDS, column, frame, names, read_labels
+from sklearn.utils import get_tags
 
-from polyspan import GRMSC, ConsensusClusterer, MeanGraph, load_model, save_model
+from polyspan import GRMSC, METHODS, ConsensusClusterer, MeanGraph, load_model, save_model
 from polyspan.cli import predict
 from polyspan.cli.main import main
 from polyspan.datasets import load_views
@@ -324,3 +325,14 @@ def test_a_name_with_an_equal_sign_may_be_a_file(folder):
     assert predict._named("rna=x.csv") == (Path("x.csv"), "rna")
     Path("rna=x.csv").write_text("")
     assert predict._named("rna=x.csv") == (Path("rna=x.csv"), "")
+
+
+@pytest.mark.parametrize("name", [name for name, cls in METHODS.items() if hasattr(cls, "predict")])
+def test_every_method_that_can_predict_does(name, folder):
+    one = get_tags(METHODS[name]()).single_view
+    files = ["rna.csv"] if one else ["rna.csv", "protein.csv"]
+    data = load_views(files)
+    model = METHODS[name](3, random_state=0).fit(data)
+    save_model(model, "model.npz")
+    assert main(["predict", "model.npz", *files]) == 0
+    assert column(read_labels("predicted.csv")) == model.predict(data).tolist()
