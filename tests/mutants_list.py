@@ -204,6 +204,8 @@ MUTANTS = [
       "~lost[:, None], np.nanmedian(part.matrix, axis=0)", "test_predict"),
     M("new-samples-order-first", "_known_views", "and not set(names) <= set(by_name)", "",
       "test_predict"),
+    M("new-samples-any-feature", "_by_features", "own.issuperset(view.columns)", "True",
+      "test_predict"),
     M("predict-nearest-abstains", "predict_files", "for one in found.placed.labels",
       "for one in found.labels", "test_predict"),
     M("views-forget-columns", "views:_match_columns", "found, columns = arrays, told | columns",

@@ -94,9 +94,7 @@ def test_columns_are_matched_by_name_and_others_left_out(fitted, capsys):
     mixed = table("rna", slice(50, 60))
     mixed = mixed[["sample", *reversed(NAMES["rna"])]].assign(age=1.0, g99=2.0)
     mixed.sample(frac=1, random_state=0).to_csv("new_rna.csv", index=False)
-    assert main(["predict", "model.npz", "new_protein.csv", "rna=new_rna.csv"]) == 2
-    assert "'new_protein'" in capsys.readouterr().err  # one has a name, the other none
-    assert main(["predict", "model.npz", "protein=new_protein.csv", "rna=new_rna.csv"]) == 0
+    assert main(["predict", "model.npz", "new_protein.csv", "new_rna.csv"]) == 0
     err = capsys.readouterr().err
     assert "new_rna.csv: 2 columns that the model was not fitted on are left out ('age'" in err
     rows = read_labels("predicted.csv")
@@ -106,17 +104,20 @@ def test_columns_are_matched_by_name_and_others_left_out(fitted, capsys):
 
 def test_a_view_may_be_left_out_by_name(fitted, capsys):
     wanted = [f"{one:.4f}" for one in fitted.place(new(b=None)).certainty]
-    assert main(["predict", "model.npz", "rna=new_rna.csv"]) == 0
-    assert [row[2] for row in read_labels("predicted.csv")[1:]] == wanted
-    Path("new_rna.csv").rename("rna.csv")  # the file is called like the view
-    assert main(["predict", "model.npz", "rna.csv", "--force"]) == 0
-    assert [row[2] for row in read_labels("predicted.csv")[1:]] == wanted
+    np.save("rna.npy", new()[0])
+    np.save("x.npy", new()[0])
+    for file in ("rna=x.npy", "rna.npy", "new_rna.csv"):  # named, called so, or by its features
+        assert main(["predict", "model.npz", file, "--force"]) == 0
+        assert [row[2] for row in read_labels("predicted.csv")[1:]] == wanted
 
 
 def test_names_come_before_the_order(fitted):
-    for name in NAMES:
-        Path(f"new_{name}.csv").rename(f"{name}.csv")
-    assert main(["predict", "model.npz", "protein.csv", "rna.csv"]) == 0
+    for name, view in zip(NAMES, new(), strict=True):
+        np.save(f"{name}.npy", view)
+        np.save(f"new_{name}.npy", view)
+    assert main(["predict", "model.npz", "protein.npy", "rna.npy"]) == 0
+    assert column(read_labels("predicted.csv"), 4) == fitted.place(new()).labels.tolist()
+    assert main(["predict", "model.npz", "new_rna.npy", "new_protein.npy", "--force"]) == 0
     assert column(read_labels("predicted.csv"), 4) == fitted.place(new()).labels.tolist()
 
 
@@ -228,9 +229,9 @@ REFUSED = {
     "no file of a view": (["model.npz", "rna=nowhere.csv"], "there is no file nowhere.csv"),
     "not a model": (["new_rna.csv", *TWO], "new_rna.csv is not a model saved by"),
     "one of two": (
-        ["model.npz", TWO[0]],
-        "new_rna.csv is no view of the model as it is called ('new_rna'); it was fitted on 'rna', "
-        "'protein': say which one it is, as in 'rna'=new_rna.csv",
+        ["model.npz", "new.npy"],
+        "new.npy is no view of the model as it is called ('new'); it was fitted on 'rna', "
+        "'protein': say which one it is, as in rna=new.npy",
     ),
     "no such view": (["model.npz", f"rma={TWO[0]}"], "('rma'); it was fitted on 'rna', 'protein'"),
     "a view twice": (
@@ -238,8 +239,12 @@ REFUSED = {
         "two files hold new samples of the view 'rna': name one of them",
     ),
     "swapped": (
-        ["model.npz", *reversed(TWO)],
-        "new_protein.csv lacks 12 of the 12 features of the view 'rna' ('g0', 'g1', 'g2' and 9",
+        ["model.npz", f"protein={TWO[0]}", f"rna={TWO[1]}"],
+        "new_rna.csv lacks 8 of the 8 features of the view 'protein' ('p0', 'p1', 'p2' and 5",
+    ),
+    "wrong order": (
+        ["model.npz", "new.npy", "new_rna.npy"],
+        "new.npy has 8 features, but the model was fitted on 12 in the view 'rna': give the same",
     ),
     "a file twice": (["model.npz", TWO[0], TWO[0]], "a file is given twice: name every file once"),
     "abstain": (["model.npz", *TWO, "--abstain", "2"], "--abstain must be a finite number >= 0"),
@@ -251,6 +256,8 @@ REFUSED = {
 @pytest.mark.parametrize("why", REFUSED)
 def test_refused(why, fitted, folder, capsys):
     arguments, answer = REFUSED[why]
+    np.save("new.npy", new()[1])
+    np.save("new_rna.npy", new()[0])
     before = names(folder)
     assert main(["predict", *arguments]) == 2
     out, err = capsys.readouterr()

@@ -46,13 +46,12 @@ def add(subparsers: Any) -> None:
         usage="polyspan predict MODEL.npz [VIEW=]FILE [[VIEW=]FILE ...] [options]",
         description="Find the clusters of new samples by a model that `polyspan fit --save` wrote."
         "\n\nThe files are read as by `polyspan fit`: use the same options. A file is the view "
-        "that is called\nlike it, or that VIEW= names; as many files as views of the fit may also "
-        "come in the order of\nthe fit. After a consensus, and with the methods that allow it, "
-        "views may be left out.\nColumns are matched by name to those of the fit; others are left "
-        "out.",
+        "that VIEW=\nnames, or that is called like it, or whose features it has; otherwise the "
+        "files come in the\norder of the fit. After a consensus, views may be left out. Columns "
+        "are matched by name to those\nof the fit; others are left out.",
         epilog="examples:\n"
         "  polyspan predict model.npz new_rna.csv new_protein.csv\n"
-        "  polyspan predict model.npz rna=new.csv --out new_labels.csv\n"
+        "  polyspan predict model.npz rna=new.npy --out new_labels.csv\n"
         "  polyspan predict model.npz new.h5mu --abstain 0.05\n\n"
         "After a consensus the columns are cluster (-1: unlike all fitted samples); certainty, the "
         "share of\nthe votes for it less that of the second; likeness, the share of the fitted "

@@ -1,9 +1,10 @@
-"""Read files of new samples for a fitted model: its views by name or order, its features by name.
+"""Read files of new samples for a fitted model, in its views and its features.
 
 Nothing is taken from the new samples themselves: missing values are filled in by the medians of the
 fitted ones, and columns that the model does not know are left out.
 """
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -35,8 +36,8 @@ def load_new_views(
     ----------
     files : mapping of path to str, or sequence of paths
         The files; in a mapping, the name of the view in each, or "" where it is not told. A file
-        without a name is the view that is called like it; otherwise the files are the views in
-        their order, if there are as many.
+        without a name is the view that is called like it, or the only one whose features it has;
+        otherwise the files are the views in their order, if there are as many.
     known : list of KnownView
         What the model was fitted on.
     how : Reading
@@ -90,18 +91,29 @@ def _known_views(
         f"{told[part.file]}:{part.name}".removesuffix(":") if told.get(part.file) else name
         for part, name in zip(parts, own, strict=True)
     ]
+    names = [
+        name if name in by_name or told.get(part.file) else _by_features(part, name, known)
+        for part, name in zip(parts, names, strict=True)
+    ]
     if len(parts) == len(known) and not any(told.values()) and not set(names) <= set(by_name):
         return list(known)
     if unknown := [name for name in names if name not in by_name]:
         file = next(part.file for part, name in zip(parts, names, strict=True) if name in unknown)
+        told_so = shlex.quote(f"{next(iter(by_name))}={file}")
         raise ValueError(
             f"{file} is no view of the model as it is called ({unknown[0]!r}); it was fitted on "
-            f"{quoted(by_name)}: say which one it is, as in {quoted(by_name, 1).split(' and ')[0]}"
-            f"={file}"
+            f"{quoted(by_name)}: say which one it is, as in {told_so}"
         )
     if twice := [name for name in names if names.count(name) > 1]:
         raise ValueError(f"two files hold new samples of the view {twice[0]!r}: name one of them")
     return [by_name[name] for name in names]
+
+
+def _by_features(part: Part, name: str, known: Sequence[KnownView]) -> str:
+    """The only view whose features a file has, all of them; otherwise the name it has."""
+    own = set(part.columns)
+    found = [str(view.key) for view in known if view.columns and own.issuperset(view.columns)]
+    return found[0] if len(found) == 1 else name
 
 
 def _like(part: Part, view: KnownView, notes: list[str]) -> Part:
