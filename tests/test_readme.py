@@ -65,7 +65,7 @@ def test_commands_exist(capsys):
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.M)
     pages = README + (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     assert set(re.findall(r"(?:`|^)make ([a-z-]+)", pages, flags=re.M)) <= set(targets)
-    for command in set(re.findall(r"polyspan (demo|fit|data \w+|data|info)\b", README)):
+    for command in set(re.findall(r"polyspan (demo|fit|predict|data \w+|data|info)\b", README)):
         with pytest.raises(SystemExit, match="0"):
             main([*command.split(), "--help"])
 

@@ -22,7 +22,10 @@ def width(monkeypatch):
     ("arguments", "answer"),
     [
         (["dmeo"], "polyspan: no command is called 'dmeo', did you mean 'demo'? Known: demo, "),
-        (["cluster"], "polyspan: no command is called 'cluster'. Known: demo, fit, data, bench, a"),
+        (
+            ["cluster"],
+            "polyspan: no command is called 'cluster'. Known: demo, fit, predict, data, ",
+        ),
         (["data", "lst"], "polyspan data: no action is called 'lst', did you mean 'list'? Known: "),
     ],
 )

@@ -10,9 +10,11 @@ HIDDEN = frozenset(
         "_id_name",
         "_kernel_maps",
         "_moments",
+        "_near",
         "_root",
         "_scaling",
         "_view_columns",
+        "_view_scales",
         "_view_widths",
     }
 )

@@ -1,4 +1,4 @@
-"""The files that `polyspan fit` writes: labels, settings and report, all or none."""
+"""The files that `polyspan fit` writes: labels, settings, report and model, all or none."""
 
 import csv
 import hashlib
@@ -23,6 +23,7 @@ class Targets(NamedTuple):
     labels: Path
     settings: Path
     report: Path | None
+    model: Path | None = None
 
 
 def check_targets(
@@ -30,9 +31,10 @@ def check_targets(
     report: str | Path | None = None,
     files: Sequence[str | Path] = (),
     *,
+    save: str | Path | None = None,
     force: bool = False,
 ) -> Targets:
-    """Return where labels, settings and report go, after checking that all can be written.
+    """Return where labels, settings, report and model go, after checking that all can be written.
 
     Examples
     --------
@@ -44,31 +46,48 @@ def check_targets(
     labels = Path(out)
     if is_annotated(labels):
         annotated_source(labels, files)
-    elif labels.suffix.lower() not in (".csv", ".tsv"):
-        raise ValueError(f"{labels}: the file name for labels must end in .csv or .tsv")
-    targets = Targets(labels, labels.with_suffix(".json"), None if report is None else Path(report))
+    else:
+        check_labels_name(labels)
+    targets = Targets(
+        labels,
+        labels.with_suffix(".json"),
+        None if report is None else Path(report),
+        None if save is None else Path(save),
+    )
+    if targets.model is not None and targets.model.suffix != ".npz":
+        raise ValueError(f"{targets.model}: the file name of the model must end in .npz")
     if targets.report is not None and targets.report.suffix.lower() not in (".html", ".htm"):
         raise ValueError(f"{targets.report}: the file name of the report must end in .html")
-    inputs = {Path(file).resolve() for file in files}
     for path in targets:
-        if path is None:
-            continue
-        if path.is_dir():
-            raise IsADirectoryError(f"{path} is a folder: name a file in it")
-        if not path.parent.is_dir():
-            raise FileNotFoundError(f"there is no folder {path.parent}: create it first")
-        if not os.access(path.parent, os.W_OK):
-            raise PermissionError(f"the folder {path.parent} is not writable: name another one")
-        if path.resolve() in inputs:
-            raise ValueError(f"{path} is one of the input files: name another file with --out")
-        check_absent(path, force)
+        if path is not None:
+            check_target(path, files, force)
     return targets
+
+
+def check_labels_name(labels: Path) -> None:
+    """Refuse another ending than those of the tables that are written."""
+    if labels.suffix.lower() not in (".csv", ".tsv"):
+        raise ValueError(f"{labels}: the file name for labels must end in .csv or .tsv")
+
+
+def check_target(path: Path, files: Sequence[str | Path], force: bool) -> None:
+    """Refuse a file that cannot be written, or that is one of those that are read."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder: name a file in it")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {path.parent}: create it first")
+    if not os.access(path.parent, os.W_OK):
+        raise PermissionError(f"the folder {path.parent} is not writable: name another one")
+    if path.resolve() in {Path(file).resolve() for file in files}:
+        raise ValueError(f"{path} is one of the input files: name another file with --out")
+    check_absent(path, force)
 
 
 def check_absent(path: Path, force: bool) -> None:
     """Refuse to replace a file, unless forced."""
     if path.exists() and not force:
-        option = "--report" if path.suffix.lower() in (".html", ".htm") else "--out"
+        options = {".html": "--report", ".htm": "--report", ".npz": "--save"}
+        option = options.get(path.suffix.lower(), "--out")
         raise FileExistsError(
             f"{path} exists: use --force to replace it, or name another file with {option}"
         )
@@ -103,24 +122,27 @@ def write_labels(
     labels: "np.ndarray",
     certainty: "np.ndarray | None" = None,
     *,
+    more: "Mapping[str, Sequence[str]] | None" = None,
     safe: bool = False,
 ) -> None:
     """Write one line per sample: its id or row number, its cluster, and how certain that is.
 
-    With ``safe``, ids that a spreadsheet would take for formulas get a ' in front.
+    ``more`` are further columns by their names. With ``safe``, ids that a spreadsheet would take
+    for formulas get a ' in front.
     """
     name = data.id_name if data.ids is not None else "row"
-    name = "id" if name in ("", "cluster", "certainty") else name
-    header = [name, "cluster"] + ["certainty"] * (certainty is not None)
+    further = dict(more or {})
+    if certainty is not None:
+        further = {"certainty": [f"{one:.4f}" for one in certainty], **further}
+    name = "id" if name in ("", "cluster", "certainty", *further) else name
+    header = [name, "cluster", *further]
     with path.open("w", newline="", encoding="utf-8") as stream:
         delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
         rows = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
         rows.writerow(header)
         for i, (one, label) in enumerate(zip(sample_names(data), labels, strict=True)):
             one = f"'{one}" if safe and _is_formula(one) else one
-            rows.writerow(
-                [one, int(label)] + ([] if certainty is None else [f"{certainty[i]:.4f}"])
-            )
+            rows.writerow([one, int(label), *(values[i] for values in further.values())])
 
 
 def _is_formula(one: str) -> bool:
@@ -144,6 +166,13 @@ def write_json(path: Path, content: Any) -> None:
     """Write what `plain` returned."""
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
     path.write_text(text + "\n", "utf-8")
+
+
+def write_model(path: Path, model: Any) -> None:
+    """Save a fitted model."""
+    from polyspan import save_model
+
+    save_model(model, path, force=True)  # of the temporary file; the target was checked
 
 
 def relative(path: str | Path, folder: Path) -> str:

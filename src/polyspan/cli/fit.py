@@ -24,6 +24,7 @@ from polyspan.cli.files import (
     sha256,
     write_json,
     write_labels,
+    write_model,
     write_together,
 )
 from polyspan.cli.messages import fail, files_text, found_text, note, repeat_command, views_text
@@ -79,7 +80,7 @@ def add(subparsers: Any) -> None:
         "Without --method, the clusters are the consensus of many methods and settings. No labels\n"
         "are needed.",
         epilog="examples:\n"
-        "  polyspan fit rna.csv protein.csv --report report.html\n"
+        "  polyspan fit rna.csv protein.csv --report report.html --save model.npz\n"
         "  polyspan fit rna.csv protein.parquet --clusters 5 --missing drop --out mine.csv\n"
         "  polyspan fit genes.csv lipids.csv --samples columns --impute median\n"
         "  polyspan fit cells.h5mu --clusters 8 --method grmsc --set lam1=10\n"
@@ -127,6 +128,9 @@ def add(subparsers: Any) -> None:
         "the labels in it (default: labels.csv)",
     )
     parser.add_argument("--report", metavar="FILE.html", help="also write a report")
+    parser.add_argument(
+        "--save", metavar="MODEL.npz", help="also save the model, for `polyspan predict`"
+    )
     parser.add_argument("--force", action="store_true", help="replace output files that exist")
     parser.add_argument(
         "--repeat",
@@ -155,7 +159,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.repeat and not args.files:
         args.usage_error("name the files to cluster")
     written = {"report": args.report, "force": args.force, "command": args.command}
-    written |= {"safe_ids": args.safe_ids}
+    written |= {"safe_ids": args.safe_ids, "save": args.save}
     choices = reading_choices(args)
     try:
         if args.repeat:
@@ -201,6 +205,7 @@ def fit_files(
     layers: Sequence[str] = (),
     out: str | Path = "labels.csv",
     report: str | Path | None = None,
+    save: str | Path | None = None,
     force: bool = False,
     safe_ids: bool = False,
     command: str = "",
@@ -230,8 +235,8 @@ def fit_files(
         The labels, .csv or .tsv; .h5ad or .h5mu is a copy of the file of that kind that is read,
         with the labels in it, see `polyspan.annotate`. The settings are written next to it, with
         the suffix .json.
-    report : path, optional
-        An HTML report.
+    report, save : path, optional
+        An HTML report, and the fitted model, .npz, see `polyspan.save_model`.
     force : bool, default=False
         Replace these files if they exist.
     safe_ids : bool, default=False
@@ -288,7 +293,7 @@ def fit_files(
     )
     with asking():
         _check_readable(files)  # what is read comes before what is written
-        targets = check_targets(out, report, files, force=force)
+        targets = check_targets(out, report, files, save=save, force=force)
         model = check_request(request)
         data, sums = _read(request)
         check_data(data, model, clusters)
@@ -311,6 +316,7 @@ def repeat(
     *,
     out: str | Path | None = None,
     report: str | Path | None = None,
+    save: str | Path | None = None,
     force: bool = False,
     safe_ids: bool = False,
     command: str = "",
@@ -329,6 +335,7 @@ def repeat(
         **vars(request),
         out=free_place(path.parent / earlier["labels"], force) if out is None else out,
         report=report,
+        save=save,
         force=force,
         safe_ids=safe_ids,
         command=command,
@@ -384,5 +391,7 @@ def _writers(
     if is_annotated(targets.labels):
         source = annotated_source(targets.labels, files)
         writers[targets.labels] = partial(write_annotated, source=source, model=found.estimator)
+    if targets.model is not None:
+        writers[targets.model] = partial(write_model, model=found.estimator)
     writers[targets.settings] = partial(write_json, content=settings)
     return writers

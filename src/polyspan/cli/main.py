@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from polyspan import __version__
-from polyspan.cli import audit, bench, data, demo, fit, info
+from polyspan.cli import audit, bench, data, demo, fit, info, predict
 from polyspan.cli.messages import fail
 from polyspan.cli.request import in_words
 from polyspan.inputs.names import unknown_name
@@ -77,6 +77,8 @@ def _parser() -> argparse.ArgumentParser:
         epilog="examples:\n"
         "  polyspan demo              see it work, in under a minute\n"
         "  polyspan fit a.csv b.csv   cluster the samples of your own files\n"
+        "  polyspan predict model.npz new_a.csv new_b.csv\n"
+        "                             find the clusters of new samples, after fit --save\n"
         "  polyspan data list         list the data sets, and which of them are here\n"
         "  polyspan data fetch ngs    download the data set ngs\n"
         "  polyspan info              versions, machine, folders, methods\n"
@@ -88,7 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"polyspan {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (demo, fit, data, bench, audit, info):
+    for command in (demo, fit, predict, data, bench, audit, info):
         command.add(subparsers)
     return parser
 

@@ -130,6 +130,11 @@ def files_text(targets: Targets) -> str:
     rows = [(str(targets.labels), what), (str(targets.settings), again)]
     if targets.report is not None:
         rows.append((str(targets.report), "report; open it in a browser"))
+    if targets.model is not None:
+        size = targets.model.stat().st_size / 1e6
+        predict = shlex.join(["polyspan", "predict", str(targets.model)])
+        words = f"model, {size:.1f} MB; `{predict} FILE ...` finds the clusters of new samples"
+        rows.append((str(targets.model), words))
     width = max(len(path) for path, _ in rows)
     return "\n".join(f"{path:{width}}  {words}" for path, words in rows)
 

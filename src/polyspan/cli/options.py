@@ -18,8 +18,8 @@ READING = (
 )
 
 
-def add_reading_options(parser: argparse.ArgumentParser) -> None:
-    """Declare them."""
+def add_reading_options(parser: argparse.ArgumentParser, *, new: bool = False) -> None:
+    """Declare them; those of ``polyspan predict`` are for ``new`` samples of a fitted model."""
     parser.add_argument(
         "--id",
         action="append",
@@ -32,7 +32,9 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--missing",
         choices=["fail", "drop", "keep"],
-        help="samples that lack a view: stop and name them (default), drop them, or keep them "
+        help="samples that lack a view: stop and name them, drop them, or keep them (default)"
+        if new
+        else "samples that lack a view: stop and name them (default), drop them, or keep them "
         "(needs --clusters and a --method that can)",
     )
     parser.add_argument(
@@ -55,15 +57,20 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--impute",
-        choices=["median", "knn", "none"],
-        help="fill in scattered missing values by the column's median or from the five nearest "
+        choices=["median", "none"] if new else ["median", "knn", "none"],
+        help="fill in scattered missing values by the medians of the fitted samples (default: none)"
+        if new
+        else "fill in scattered missing values by the column's median or from the five nearest "
         "samples (default: none)",
     )
     parser.add_argument(
         "--max-missing",
         type=float,
         metavar="SHARE",
-        help="with --impute: leave out columns that lack more than this share of their values; "
+        help="with --impute: samples that lack more than this share of a view's values count as "
+        "lacking the view (default: 0.2)"
+        if new
+        else "with --impute: leave out columns that lack more than this share of their values; "
         "samples that then still do count as lacking the view, see --missing (default: 0.2)",
     )
     parser.add_argument(

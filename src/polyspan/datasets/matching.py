@@ -52,6 +52,8 @@ class MatchedViews:
         Samples that were left out because they lack a view.
     notes : list of str
         Sentences to show to the user.
+    columns : list of list of str
+        Names of the features of each view; empty for a view without.
     """
 
     views: list[Any]
@@ -64,6 +66,7 @@ class MatchedViews:
     lacking: dict[str, list[str]] = field(default_factory=dict)
     dropped: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    columns: list[list[str]] = field(default_factory=list)
 
     def __repr__(self) -> str:
         shapes = zip(self.view_names, self.views, strict=True)
@@ -183,6 +186,17 @@ def load_views(
         parts = [
             _filled(*one, impute, max_missing, notes) for one in zip(parts, names, strict=True)
         ]
+    sparse = "" if impute == "none" else _too_sparse(max_missing)
+    return match_parts(parts, names, missing, notes, sparse)
+
+
+def match_parts(
+    parts: list[Part], names: list[str], missing: str, notes: list[str], also: str = ""
+) -> MatchedViews:
+    """Match the samples of views that are read; ``missing`` as in `load_views`.
+
+    ``also`` says in an error who else is taken to lack a view.
+    """
     if all(part.ids is not None for part in parts):
         every, places, matched_by = *rows_by_id(parts, names, missing == "keep"), "id"
     else:
@@ -192,8 +206,7 @@ def load_views(
         for name, rows in zip(names, places, strict=True)
         if np.any(rows < 0)
     }
-    sparse = "" if impute == "none" else _too_sparse(max_missing)
-    kept = _kept(every, places, lacking, missing, sparse)
+    kept = _kept(every, places, lacking, missing, also)
     dropped = [every[i] for i in np.flatnonzero(~kept)]
     every = [every[i] for i in np.flatnonzero(kept)]
     places = [rows[kept] for rows in places]
@@ -215,6 +228,7 @@ def load_views(
         lacking,
         dropped,
         notes,
+        [list(part.columns) for part in parts],
     )
 
 

@@ -16,12 +16,13 @@ from polyspan.inputs.rows import missing_rows
 
 BLOCK = 2**23  # distances held at a time: 64 MB
 COLUMNS = 32  # of a dense matrix that are multiplied at a time
+SEVENTH = 7  # the neighbour whose distance is the width at a sample
 
 
 class Near(NamedTuple):
     """The neighbours of all samples in one view."""
 
-    shares: sp.csr_array  # (n, n): 1 for a neighbour, less for a tied one
+    shares: sp.csr_array  # (n, n), or (m, n) of new samples: 1 for a neighbour, less for a tied one
     squares: np.ndarray  # squared distance of every entry of ``shares``, in its order
     nearest: np.ndarray  # (n, k): squared distances of the k nearest, ascending; inf without view
 
@@ -35,13 +36,23 @@ class Near(NamedTuple):
         """Mean distance of every sample to its k nearest."""
         return np.mean(np.sqrt(self.nearest), axis=1)
 
+    @property
+    def widths(self) -> np.ndarray:
+        """Distance of every sample to its 7th neighbour, or to the last of fewer: a local scale.
+
+        0, with seven duplicates, is replaced by the mean of the others.
+        """
+        s = np.sqrt(self.nearest[:, :SEVENTH][:, -1])
+        known = (s > 0) & np.isfinite(s)
+        return np.where(s > 0, s, np.mean(s[known]) if np.any(known) else 1.0)
+
     def graph(self, weights: np.ndarray) -> sp.csr_array:
         """Graph of these neighbours: shares times weights of the entries."""
         parts = (self.shares.data * weights, self.shares.indices, self.shares.indptr)
         return sp.csr_array(parts, shape=self.shares.shape)
 
 
-def nearest_neighbors(X: Any, k: int) -> Near:
+def nearest_neighbors(X: Any, k: int, new: Any = None) -> Near:
     """Find the k nearest others of every sample, exactly, in blocks of rows: nothing is n x n.
 
     Parameters
@@ -50,11 +61,13 @@ def nearest_neighbors(X: Any, k: int) -> Near:
         Samples in rows, two or more; a row of NaN has no neighbours and is none.
     k : int
         Number of neighbours; all others, where there are fewer.
+    new : (m, d) array of the same kind, default=None
+        Samples whose neighbours in ``X`` are wanted, each with its view; None is ``X`` itself.
 
     Returns
     -------
     Near
-        In float64.
+        In float64; with ``new`` it has m rows.
 
     Examples
     --------
@@ -66,27 +79,36 @@ def nearest_neighbors(X: Any, k: int) -> Near:
            [0. , 1. , 0. , 0. ]])
     >>> near.nearest.ravel()
     array([ 1.,  1.,  1., 16.])
+    >>> nearest_neighbors(np.array([[0.0], [1.0], [5.0]]), 2, np.array([[2.0]])).nearest
+    array([[1., 4.]])
     """
     n, gone, slack = X.shape[0], missing_rows(X), tied(X.dtype)
     there = np.arange(n) if gone is None else np.flatnonzero(~gone)
     X = (X if gone is None else X[there]).astype(np.float64)
+    rows, Q = (there, X) if new is None else (np.arange(new.shape[0]), new.astype(np.float64))
     lengths = squared_lengths(X)
-    some, k = len(there), min(k, len(there) - 1)
-    nearest = np.full((n, k), np.inf)
-    counts, columns, parts = np.zeros(n, dtype=np.int64), [], []
+    own = lengths if new is None else squared_lengths(Q)
+    some, m = len(there), n if new is None else len(rows)
+    k = min(k, some - 1 if new is None else some)
+    nearest = np.full((m, k), np.inf)
+    counts, columns, parts = np.zeros(m, dtype=np.int64), [], []
     step = max(1, BLOCK // some // (2 if sp.issparse(X) else 1))
-    for start in range(0, some, step):
-        block = slice(start, min(start + step, some))
-        rows = np.arange(block.start, block.stop)
-        i, j, squares, shares, low = block_neighbors(X, lengths, rows, k, slack)
-        _check_crowd(len(i), some - start, len(low))
-        counts[there[block]] = np.bincount(i, minlength=len(low))
-        nearest[there[block]] = low
+    for start in range(0, len(rows), step):
+        block = slice(start, min(start + step, len(rows)))
+        if new is None:
+            places = np.arange(block.start, block.stop)
+            i, j, squares, shares, low = block_neighbors(X, lengths, places, k, slack)
+        else:
+            D2 = _distances(Q[block], X, own[block], lengths)
+            i, j, squares, shares, low = _lowest(D2, own[block], k, slack)
+        _check_crowd(len(i), len(rows) - start, len(low))
+        counts[rows[block]] = np.bincount(i, minlength=len(low))
+        nearest[rows[block]] = low
         columns.append(there[j])
         parts.append((squares, shares))
     squares, shares = (np.concatenate(several) for several in zip(*parts, strict=True))
     ends = np.concatenate([[0], np.cumsum(counts)])
-    graph = sp.csr_array((shares, np.concatenate(columns), ends), shape=(n, n))
+    graph = sp.csr_array((shares, np.concatenate(columns), ends), shape=(m, n))
     return Near(graph, squares, nearest)
 
 
@@ -117,13 +139,26 @@ def block_neighbors(
     >>> j, shares
     (array([1, 2]), array([0.5, 0.5]))
     """
-    G = X[rows] @ X.T
-    D2 = G.toarray() if sp.issparse(G) else G
     own = lengths[rows]
+    D2 = _distances(X[rows], X, own, lengths)
+    D2[np.arange(len(own)), rows] = np.inf
+    return _lowest(D2, own, k, equal)
+
+
+def _distances(Q: Any, X: Any, own: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Squared distances of the rows of Q to those of X, from their squared lengths."""
+    G = Q @ X.T
+    D2 = G.toarray() if sp.issparse(G) else G
     D2 *= -2
     D2 += own[:, None]
     D2 += lengths
-    D2[np.arange(len(own)), rows] = np.inf
+    return D2
+
+
+def _lowest(
+    D2: np.ndarray, own: np.ndarray, k: int, equal: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Rows, columns, squares and shares of the k lowest in every row, and these in order."""
     low = np.sort(np.partition(D2, k - 1, axis=1)[:, :k], axis=1)
     last = low[:, -1]
     slack = equal * (own + np.maximum(last, 0))

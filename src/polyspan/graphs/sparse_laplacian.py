@@ -22,7 +22,7 @@ ROWS = 8_192  # rows of the sparse part processed at a time, so that their numbe
 GROUP = 64  # at most this many samples in a group of the consistent graph that is solved exactly
 FLOOR = 1e-3  # smallest eigenvalue within a group, as a fraction of the largest
 MAX_PRODUCTS = 500  # in one solution of all systems
-WORSE = 1e4  # a residual that grows this much has met rounding errors: its column is done
+WORSE = 1e8  # a squared residual that grows this much has met rounding errors: the column is done
 
 
 class Graph(NamedTuple):

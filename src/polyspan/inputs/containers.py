@@ -122,7 +122,8 @@ def _one(view: Any) -> View:
 
 
 def _named(one: Block) -> View:
-    return View(one.matrix, samples_of(one.table.obs_names, one.table.obs_names.name))
+    samples = samples_of(one.table.obs_names, one.table.obs_names.name)
+    return View(one.matrix, samples, one.columns)
 
 
 def _of_dataset(X: Any) -> dict[str, View]:
@@ -130,8 +131,9 @@ def _of_dataset(X: Any) -> dict[str, View]:
     if ids is None:
         ids = getattr(X, "extra", {}).get("id")
     samples = None if ids is None else samples_of(ids, getattr(X, "id_name", ""))
-    pairs = zip(X.view_names, X.views, strict=True)
-    return {repr(name): View(view, samples) for name, view in pairs}
+    columns = getattr(X, "columns", None) or [None] * len(X.views)
+    parts = zip(X.view_names, X.views, columns, strict=True)
+    return {repr(name): View(view, samples, own or None) for name, view, own in parts}
 
 
 def blocks(

@@ -29,6 +29,7 @@ class View(NamedTuple):
 
     values: Any
     samples: Samples | None = None
+    columns: list[str] | None = None  # where the values themselves have no names for them
 
 
 def is_frame(view: Any) -> bool:

@@ -1,13 +1,22 @@
 """Tables in memory: pandas DataFrames, and polars and pyarrow tables by narwhals."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals
 import numpy as np
 
 from polyspan.inputs.ids import as_ids
 from polyspan.inputs.samples import is_frame
+
+
+class KnownView(NamedTuple):
+    """What new samples must have in one view of a fitted model."""
+
+    key: Any  # what the view is called in a dictionary of views
+    width: int  # number of features
+    columns: list[str] | None  # their names; None if they have none
+    medians: np.ndarray | None  # of the fitted samples; None if they are not known
 
 
 def is_other_table(view: Any) -> bool:
@@ -109,6 +118,8 @@ def match_columns(
     if own is None or wanted is None or list(own) == list(wanted) or len(own) != len(wanted):
         return values  # a wrong number of features is refused later
     place = {one: j for j, one in enumerate(own)}
+    if len(place) < len(own):  # repeated names do not tell them apart
+        return values
     if gone := [one for one in wanted if one not in place]:
         shown = ", ".join(map(repr, gone[:3])) + ", ..." * (len(gone) > 3)
         raise ValueError(

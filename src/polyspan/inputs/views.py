@@ -118,7 +118,8 @@ def check_views(
         names = list(several)
         tables, samples = match_rows(several, order)
         arrays = [_check_one(view, f"view {name}", None) for name, view in tables.items()]
-        arrays, columns = _match_columns(arrays, tables, estimator, new)
+        told = {name: view.columns for name, view in several.items() if view.columns}
+        arrays, columns = _match_columns(arrays, tables, told, estimator, new)
         if estimator is not None and not new:
             vars(estimator).pop("feature_names_in_", None)  # from an earlier fit
             remember(estimator, sum(view.shape[1] for view in arrays), samples, columns)
@@ -155,23 +156,31 @@ def check_y(y: Any) -> None:
 
 
 def _match_columns(
-    arrays: list[Any], tables: dict[str, Any], estimator: Any, new: bool
+    arrays: list[Any],
+    tables: dict[str, Any],
+    told: dict[str, list[str]],
+    estimator: Any,
+    new: bool,
 ) -> tuple[list[Any], dict[str, list[str]]]:
-    """Match the columns of new tables to those of the fit, and of kernels to their rows."""
+    """Match the columns of new tables to those of the fit, and of kernels to their rows.
+
+    ``told`` are names of columns that do not come from the tables themselves.
+    """
     known = getattr(estimator, "_view_columns", {}) if new else {}
     columns = {name: own for name, view in tables.items() if (own := column_names(view))}
     pairs = zip(tables, arrays, strict=True)
     if new:
+        columns = told | columns
         found = [match_columns(x, name, columns.get(name), known.get(name)) for name, x in pairs]
     elif estimator is not None and get_tags(estimator).input_tags.pairwise:
         found = [match_kernel(x, tables[name]) for name, x in pairs]
         columns = {name: as_ids(tables[name].index) for name in columns if is_frame(tables[name])}
     else:
-        told = {f"view {name}": own for name, own in columns.items()}
-        check_shared(told, TURN)
-        for words in check_columns(told):
+        named = {f"view {name}": own for name, own in columns.items()}
+        check_shared(named, TURN)
+        for words in check_columns(named):
             warn_user(words)
-        found = arrays
+        found, columns = arrays, told | columns
     return found, columns
 
 

@@ -30,8 +30,6 @@ from polyspan.inputs.views import Views
 from polyspan.solvers.arrays import Array
 from polyspan.solvers.loop import Solution
 
-SEVENTH = 7  # the neighbour whose distance is the width at a sample
-
 
 class MeanGraph(GraphClusterer):
     """Mean of the neighbour graphs of the views: sparse, takes samples that lack views.
@@ -115,7 +113,5 @@ def neighbor_graph(X: Array, k: int, weights: str = "binary") -> sp.csr_array:
     near = nearest_neighbors(X, k)
     if weights == "binary":
         return near.shares
-    s = np.sqrt(near.nearest[:, : min(SEVENTH, k)][:, -1])
-    known = (s > 0) & np.isfinite(s)
-    s = np.where(s > 0, s, np.mean(s[known]) if np.any(known) else 1.0)
+    s = near.widths
     return near.graph(np.exp(-near.squares / (s[near.rows] * s[near.shares.indices])))

@@ -29,7 +29,8 @@ from polyspan.selection.consensus import FEWEST, consensus, pairwise_nmi, rank_m
 from polyspan.selection.count import Evidence, check_countable, count
 from polyspan.selection.grids import default_members
 from polyspan.selection.members import Row, fit_members, html_table, tell_lost, text_table
-from polyspan.selection.quality import scaled_graphs, view_modularity
+from polyspan.selection.placing import Placing, kept_for_placing
+from polyspan.selection.quality import scaled_neighbors, symmetric_graphs, view_modularity
 from polyspan.selection.structure import find_structure
 from polyspan.selection.viewgraphs import labels_for
 from polyspan.solvers.arrays import Array
@@ -63,7 +64,7 @@ def several_clusterers(value: Any) -> str | None:
     return "None, or a list of polyspan's estimators such as [GRMSC(), ConcatSpectral()]"
 
 
-class ConsensusClusterer(MultiViewClusterer):
+class ConsensusClusterer(Placing):
     """Cluster by what many methods and settings agree on; no labels, no tuning.
 
     The default pool has members of several families, each in the scalings that suit the data: late
@@ -139,8 +140,7 @@ class ConsensusClusterer(MultiViewClusterer):
     evidence_ : dict
         What `count_clusters` measured; empty if the number was given.
     best_estimator_ : estimator
-        The member in the consensus whose own ``labels_`` are nearest to it, fitted. It may be one
-        that have no ``predict``, such as `MeanGraph`.
+        The member in the consensus whose own ``labels_`` are nearest to it, fitted.
 
     Notes
     -----
@@ -197,7 +197,8 @@ class ConsensusClusterer(MultiViewClusterer):
                 reason="" if self.budget is None else f"the budget of {self.budget:g} s was spent",
                 tell=tell,
             )
-            graphs = scaled_graphs(views, scalings)
+            near = scaled_neighbors(views, scalings)
+            graphs = symmetric_graphs(near)
             ran = [row for row in table if row["status"] == "ok"]
             merged, certainty, best = _merge(ran, labels, graphs, c, seed)
             rivals = alternatives(labels, ran, merged, graphs, c, seed)
@@ -222,6 +223,7 @@ class ConsensusClusterer(MultiViewClusterer):
             "alternatives_": rivals,
             "modularity_": view_modularity(graphs, merged).tolist(),
             "best_estimator_": nearest,
+            **kept_for_placing(views, scalings, near),
         }
         return Solution(merged, extras=learnt, complaints=told)
 

@@ -5,32 +5,45 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse as sp
 
-from polyspan.graphs.knn import nearest_neighbors
+from polyspan.graphs.knn import Near, nearest_neighbors
 from polyspan.inputs.scaling import Scaling, numpy_views
 from polyspan.inputs.views import Views
 from polyspan.selection.viewgraphs import NEIGHBORS, modularity
 
 
-def scaled_graphs(views: Views, scalings: Sequence[Sequence[Scaling]]) -> list[list[sp.csr_array]]:
-    """Symmetric k-NN graphs, a list for each view with one graph for each of its scalings.
+def scaled_neighbors(views: Views, scalings: Sequence[Sequence[Scaling]]) -> list[list[Near]]:
+    """Nearest neighbours, a list for each view with one entry for each of its scalings.
 
     Examples
     --------
     >>> from polyspan.inputs.views import check_views
     >>> X = np.random.default_rng(0).normal(size=(30, 4))
-    >>> graphs = scaled_graphs(check_views([X, X]), [("unit", "unit"), ("standard", "unit")])
-    >>> [len(of_view) for of_view in graphs]
+    >>> found = scaled_neighbors(check_views([X, X]), [("unit", "unit"), ("standard", "unit")])
+    >>> [len(of_view) for of_view in found]
     [2, 1]
     """
     k = min(NEIGHBORS, views.n_samples - 1)
-    found = []
-    for v, one in enumerate(views.singly):
-        graphs = []
-        for scale in dict.fromkeys(scaling[v] for scaling in scalings):
-            A = nearest_neighbors(numpy_views(one, scale)[0], k).shares
-            graphs.append(sp.csr_array((A + A.T) / 2))
-        found.append(graphs)
-    return found
+    scales = scalings_by_view(scalings)
+    return [
+        [nearest_neighbors(numpy_views(one, scale)[0], k) for scale in own]
+        for one, own in zip(views.singly, scales, strict=True)
+    ]
+
+
+def scalings_by_view(scalings: Sequence[Sequence[Scaling]]) -> list[list[Scaling]]:
+    """For every view, its different scalings.
+
+    Examples
+    --------
+    >>> scalings_by_view([("unit", "unit"), ("standard", "unit")])
+    [['unit', 'standard'], ['unit']]
+    """
+    return [list(dict.fromkeys(own)) for own in zip(*scalings, strict=True)]
+
+
+def symmetric_graphs(near: Sequence[Sequence[Near]]) -> list[list[sp.csr_array]]:
+    """Symmetric graphs of neighbours, in the same lists."""
+    return [[sp.csr_array((one.shares + one.shares.T) / 2) for one in own] for own in near]
 
 
 def view_modularity(graphs: Sequence[Sequence[sp.csr_array]], labels: np.ndarray) -> np.ndarray:
