@@ -123,6 +123,7 @@ _ROOMS = (  # what `import polyspan` alone gives besides
     "base",
     "chunked",
     "clustering",
+    "explain",
     "graphs",
     "inputs",
     "methods",

@@ -1,0 +1,87 @@
+"""Views as a fit takes them, with the names of views, features and samples."""
+
+import ast
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from polyspan.inputs.containers import annotated_kind, blocks, open_views
+from polyspan.inputs.samples import match_rows
+from polyspan.inputs.tables import column_names
+from polyspan.inputs.views import Views, check_views
+from polyspan.solvers.arrays import to_numpy
+
+
+class Given(NamedTuple):
+    """Checked views and their names."""
+
+    views: Views
+    view_names: list[str]
+    feature_names: list[list[str]]  # of every view
+    ids: list[str]
+
+
+def open_given(X: Any) -> Given:
+    """Check views and find the names of their features; without names they are numbered from 1.
+
+    Parameters
+    ----------
+    X : as in ``fit``
+        Views, as a list or dictionary of arrays and tables, or what knows its views.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> found = open_given({"look": pd.DataFrame({"legs": [2.0, 4]}, index=["wren", "fox"])})
+    >>> found.view_names, found.feature_names, found.ids
+    (['look'], [['legs']], ['wren', 'fox'])
+    """
+    views = check_views(X, missing=True)
+    arrays = [one if sp.issparse(one) else to_numpy(one) for one in views.arrays]
+    views = views._replace(arrays=arrays)
+    opened, order = open_views(X)
+    values, samples = match_rows(opened, order) if opened is not None else ({"0": X}, None)
+    known = _known(X, values)
+    names = [
+        known[k] or [f"column{j}" for j in range(1, view.shape[1] + 1)]
+        for k, view in enumerate(views.arrays)
+    ]
+    ids = range(views.n_samples) if samples is None else samples.ids
+    return Given(views, [_bare(one) for one in views.names], names, [str(one) for one in ids])
+
+
+def _known(X: Any, values: dict[str, Any]) -> list[list[str]]:
+    """The names of the features of every view; empty where there are none."""
+    if annotated_kind(X):
+        return [list(map(str, one.columns or [])) for one in blocks(X)]
+    if getattr(X, "feature_names", None):  # a Dataset or MatchedViews
+        return [list(map(str, one)) for one in X.feature_names]
+    given = list(X.values()) if isinstance(X, dict) else X if isinstance(X, list | tuple) else []
+    cells = {k: blocks(one)[0].columns for k, one in enumerate(given) if annotated_kind(one)}
+    found = [cells.get(k) or column_names(one) or [] for k, one in enumerate(values.values())]
+    return [list(map(str, one)) for one in found]
+
+
+def _bare(name: str) -> str:
+    """The name of a view without the quotes that messages put around it."""
+    return ast.literal_eval(name) if name[:1] in ("'", '"') else name
+
+
+def check_labels(labels: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The clusters, sorted, and the place of every sample's among them.
+
+    Examples
+    --------
+    >>> check_labels(["b", "a", "b"], 3)
+    (array(['a', 'b'], dtype='<U1'), array([1, 0, 1]))
+    """
+    marks = np.asarray(labels)
+    if marks.shape != (n,):
+        raise ValueError(
+            f"labels has shape {marks.shape}, but there are {n} samples: give one label per sample."
+        )
+    clusters, codes = np.unique(marks, return_inverse=True)
+    if len(clusters) < 2:
+        raise ValueError("labels has one cluster: it takes two to compare them.")
+    return clusters, codes
