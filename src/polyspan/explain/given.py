@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from polyspan.inputs.containers import annotated_kind, blocks, open_views
+from polyspan.inputs.ids import is_missing
 from polyspan.inputs.samples import match_rows
 from polyspan.inputs.tables import column_names
 from polyspan.inputs.views import Views, check_views
@@ -85,3 +86,14 @@ def check_labels(labels: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
     if len(clusters) < 2:
         raise ValueError("labels has one cluster: it takes two to compare them.")
     return clusters, codes
+
+
+def is_unknown(value: Any) -> bool:
+    """Whether a value says nothing: None, NaN, or a word for missing.
+
+    Examples
+    --------
+    >>> [is_unknown(value) for value in (None, float("nan"), "", "NA", 0)]
+    [True, True, True, True, False]
+    """
+    return is_missing(value) or value != value

@@ -187,7 +187,7 @@ def write_markers(found: Markers, path: str | Path) -> Path:
     Examples
     --------
     >>> import tempfile
-    >>> X = np.array([[0.0], [1], [8], [9]])
+    >>> X = np.array([[1.0], [2], [8], [9]])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = write_markers(markers([X], [0, 0, 1, 1]), f"{folder}/markers.csv")
     ...     path.read_text().splitlines()[0]
