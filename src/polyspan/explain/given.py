@@ -45,8 +45,7 @@ def open_given(X: Any) -> Given:
     values, samples = match_rows(opened, order) if opened is not None else ({"0": X}, None)
     known = _known(X, values)
     names = [
-        known[k] or [f"column{j}" for j in range(1, view.shape[1] + 1)]
-        for k, view in enumerate(views.arrays)
+        known[k] or numbered(int(view.shape[1])) for k, view in enumerate(views.arrays)
     ]
     ids = range(views.n_samples) if samples is None else samples.ids
     return Given(views, [_bare(one) for one in views.names], names, [str(one) for one in ids])
@@ -67,6 +66,17 @@ def _known(X: Any, values: dict[str, Any]) -> list[list[str]]:
 def _bare(name: str) -> str:
     """The name of a view without the quotes that messages put around it."""
     return ast.literal_eval(name) if name[:1] in ("'", '"') else name
+
+
+def numbered(n_features: int) -> list[str]:
+    """Names for features that have none, as the readers of files give them.
+
+    Examples
+    --------
+    >>> numbered(2)
+    ['column1', 'column2']
+    """
+    return [f"column{j}" for j in range(1, n_features + 1)]
 
 
 def check_labels(labels: Any, n: int) -> tuple[np.ndarray, np.ndarray]:

@@ -122,12 +122,17 @@ def markers(
     if len(given.view_names) < 2:
         raise ValueError("held_out_view=True needs two views: clusters come from the others.")
     estimator = MeanGraph(random_state=0) if estimator is None else estimator
-    refitted = [
-        _without(given.views, k, codes, len(clusters), estimator)
-        for k in range(len(given.view_names))
-    ]
+    return markers_of(given, clusters, codes, estimator)
+
+
+def markers_of(
+    given: Given, clusters: np.ndarray, codes: np.ndarray, estimator: MultiViewClusterer
+) -> Markers:
+    """Markers of checked views between clusters that are found without the view compared."""
+    c = len(clusters)
+    refitted = [_without(given.views, k, codes, c, estimator) for k in range(len(given.view_names))]
     without = {
-        name: dict(zip(clusters.tolist(), _overlap(codes, own, len(clusters)), strict=True))
+        name: dict(zip(clusters.tolist(), _overlap(codes, own, c), strict=True))
         for name, own in zip(given.view_names, refitted, strict=True)
     }
     return of_codes(given, clusters, refitted)._replace(found_without=without)

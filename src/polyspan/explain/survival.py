@@ -81,7 +81,7 @@ def survival(labels: Any, time: Sequence[Any], event: Sequence[Any]) -> Survival
         curves = [_curve(lifelines, name, T[codes == k], E[codes == k])
                   for k, name in enumerate(clusters.tolist())]  # fmt: skip
         test = tests.multivariate_logrank_test(T, codes, E)
-    ticks = np.linspace(0, T.max(), 6)
+    ticks = _ticks(float(T.max()))
     at_risk = np.array([[np.sum(T[codes == k] >= t) for t in ticks] for k in range(len(clusters))])
     return Survival(curves, ticks, at_risk, float(test.test_statistic), float(test.p_value), len(T))
 
@@ -93,6 +93,14 @@ def _curve(lifelines: Any, name: Any, T: np.ndarray, E: np.ndarray) -> Curve:
     alive = fitted.survival_function_.to_numpy()[:, 0]
     median = float(fitted.median_survival_time_)
     return Curve(name, len(T), int(E.sum()), times, alive, limits[:, 0], limits[:, 1], median)
+
+
+def _ticks(last: float) -> np.ndarray:
+    """Round times from 0 to the last, at most seven."""
+    rough = last / 6 or 1.0
+    power = 10.0 ** np.floor(np.log10(rough))
+    step = next(power * m for m in (1, 2, 5, 10) if power * m >= rough * (1 - 1e-9))
+    return np.arange(0, last + 1e-9 * step, step)
 
 
 def _events(values: list[Any]) -> np.ndarray:
