@@ -168,7 +168,7 @@ def test_names_come_from_tables_files_and_data_sets(tmp_path, omics_dir):
     for name, one in views.items():
         one.to_csv(tmp_path / f"{name}.csv")
     read = load_views([tmp_path / "a.csv", tmp_path / "b.csv"])
-    assert read.feature_names[1][:2] == ["b0", "b1"]
+    assert read.columns[1][:2] == ["b0", "b1"]
     assert open_given(read).feature_names[0][3] == "a3"
     mice = load_dataset("nutrimouse")
     assert open_given(mice).feature_names[1][0] == "C14.0"

@@ -4,6 +4,7 @@ import shlex
 import sys
 import textwrap
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polyspan.cli.annotated import is_annotated
@@ -123,13 +124,15 @@ def count_text(evidence: Mapping[str, Any]) -> str:
     )
 
 
-def files_text(targets: Targets) -> str:
+def files_text(targets: Targets, figures: str | Path | None = None) -> str:
     """The files that were written, and what each contains."""
     again = f"settings; `{repeat_command(targets)}` repeats this run"
     what = "copy of the data with the labels in obs" if is_annotated(targets.labels) else "labels"
     rows = [(str(targets.labels), what), (str(targets.settings), again)]
     if targets.report is not None:
         rows.append((str(targets.report), "report; open it in a browser"))
+    if figures is not None:
+        rows.append((str(figures), "figures (.svg) and tables (.csv) of the report"))
     width = max(len(path) for path, _ in rows)
     return "\n".join(f"{path:{width}}  {words}" for path, words in rows)
 

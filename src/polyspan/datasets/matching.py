@@ -52,8 +52,8 @@ class MatchedViews:
         Samples that were left out because they lack a view.
     notes : list of str
         Sentences to show to the user.
-    feature_names : list of list of str
-        Names of the features of each view; an empty list where a file has none.
+    columns : list of list of str
+        Names of the features of each view; empty for a view without.
     """
 
     views: list[Any]
@@ -66,7 +66,7 @@ class MatchedViews:
     lacking: dict[str, list[str]] = field(default_factory=dict)
     dropped: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    feature_names: list[list[str]] = field(default_factory=list)
+    columns: list[list[str]] = field(default_factory=list)
 
     def __repr__(self) -> str:
         shapes = zip(self.view_names, self.views, strict=True)
@@ -217,7 +217,7 @@ def load_views(
         lacking,
         dropped,
         notes,
-        [list(map(str, part.columns)) for part in parts],
+        [list(part.columns) for part in parts],
     )
 
 

@@ -55,8 +55,8 @@ def _known(X: Any, values: dict[str, Any]) -> list[list[str]]:
     """The names of the features of every view; empty where there are none."""
     if annotated_kind(X):
         return [list(map(str, one.columns or [])) for one in blocks(X)]
-    if getattr(X, "feature_names", None):  # a Dataset or MatchedViews
-        return [list(map(str, one)) for one in X.feature_names]
+    if hasattr(X, "view_names") and getattr(X, "columns", None):  # a Dataset or MatchedViews
+        return [list(map(str, one)) for one in X.columns]
     given = list(X.values()) if isinstance(X, dict) else X if isinstance(X, list | tuple) else []
     cells = {k: blocks(one)[0].columns for k, one in enumerate(given) if annotated_kind(one)}
     found = [cells.get(k) or column_names(one) or [] for k, one in enumerate(values.values())]
