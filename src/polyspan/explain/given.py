@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from polyspan.inputs.containers import annotated_kind, blocks, open_views
 from polyspan.inputs.ids import is_missing
-from polyspan.inputs.samples import match_rows
+from polyspan.inputs.samples import Samples, is_frame, match_rows, samples_of
 from polyspan.inputs.tables import column_names
 from polyspan.inputs.views import Views, check_views
 from polyspan.solvers.arrays import to_numpy
@@ -21,15 +21,18 @@ class Given(NamedTuple):
     view_names: list[str]
     feature_names: list[list[str]]  # of every view
     ids: list[str]
+    has_ids: bool = True  # otherwise the samples are numbered from 0
 
 
-def open_given(X: Any) -> Given:
+def open_given(X: Any, cut: Any = None) -> Given:
     """Check views and find the names of their features; without names they are numbered from 1.
 
     Parameters
     ----------
     X : as in ``fit``
         Views, as a list or dictionary of arrays and tables, or what knows its views.
+    cut : list, optional
+        The ``views`` of an estimator that cut a single 2-D array.
 
     Examples
     --------
@@ -38,17 +41,22 @@ def open_given(X: Any) -> Given:
     >>> found.view_names, found.feature_names, found.ids
     (['look'], [['legs']], ['wren', 'fox'])
     """
-    views = check_views(X, missing=True)
+    views = check_views(X, cut, missing=True)
     arrays = [one if sp.issparse(one) else to_numpy(one) for one in views.arrays]
     views = views._replace(arrays=arrays)
     opened, order = open_views(X)
-    values, samples = match_rows(opened, order) if opened is not None else ({"0": X}, None)
-    known = _known(X, values)
+    values, samples = match_rows(opened, order) if opened is not None else ({"0": X}, _samples(X))
+    known = _known(X, values) if cut is None else [[]] * len(views.arrays)
     names = [
         known[k] or numbered(int(view.shape[1])) for k, view in enumerate(views.arrays)
     ]
     ids = range(views.n_samples) if samples is None else samples.ids
-    return Given(views, [_bare(one) for one in views.names], names, [str(one) for one in ids])
+    bare = [_bare(one) for one in views.names]
+    return Given(views, bare, names, [str(one) for one in ids], samples is not None)
+
+
+def _samples(X: Any) -> Samples | None:
+    return samples_of(X.index, X.index.name) if is_frame(X) else None
 
 
 def _known(X: Any, values: dict[str, Any]) -> list[list[str]]:
