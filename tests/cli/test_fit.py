@@ -15,7 +15,7 @@ from fit_tables import DATA, FILES, GRMSC3, IDS, column, frame, names, read_labe
 from scipy import sparse
 
 from polyspan import GRMSC, METHODS, ConcatSpectral, ConsensusClusterer, count_clusters
-from polyspan.cli import fit, writers, work
+from polyspan.cli import work, writers
 from polyspan.cli.main import main
 from polyspan.datasets import load_dataset
 

@@ -76,9 +76,8 @@ def test_every_button_saves_something(see, page):
                 ".querySelector('parsererror') !== null", found["text"],
             )  # fmt: skip
             assert not wrong
-    kinds = {name: {one.rsplit(".", 1)[1] for one in names if one.startswith(f"polyspan-{name}.")}
-             for name in ("features", "consensus", "silhouette", "flow-1", "survival", "map")}  # fmt: skip
-    assert all(found == {"svg", "png"} for found in kinds.values()), kinds
+    for name in ("features", "consensus", "silhouette", "flow-1", "survival", "map"):
+        assert {f"polyspan-{name}.svg", f"polyspan-{name}.png"} <= names
     assert {"polyspan-samples.csv", "polyspan-markers.csv"} <= names
 
 

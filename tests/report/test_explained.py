@@ -7,11 +7,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from report.pages import Page, data_of, merged, report, tried
+from report.pages import Page, data_of, merged, report, tried, unpack
 from sklearn.metrics import silhouette_samples
 
 from polyspan import ConcatKMeans, MeanGraph
-from polyspan.report import agreement, drawings
+from polyspan.report import agreement, content, drawings
 from polyspan.report.content import check_content
 from polyspan.report.measure import compare_view
 
@@ -95,7 +95,10 @@ def test_known_columns_are_tested_and_can_colour_the_map(tmp_path):
     ("change", "message"),
     [
         ({"known": {"age": [1, 2]}}, "known has 2 values in 'age', but there are 60"),
-        ({"known": {"age": [1] * 60}, "survival": ("agee", "age")}, "column of survival is called 'agee'"),
+        (
+            {"known": {"age": [1] * 60}, "survival": ("agee", "age")},
+            "column of survival is called 'agee'",
+        ),
     ],
 )
 def test_what_is_known_must_fit(tmp_path, change, message):
@@ -137,7 +140,7 @@ def test_the_matrix_is_averaged_over_blocks():
     c = SimpleNamespace(
         estimator=SimpleNamespace(member_labels_=votes), n_agreeing=3, clusters=list("abc"),
         members=[{"status": "ok", "weight": w} for w in weights], ids=range(40),
-        codes=np.arange(40) % 3,
+        codes=np.arange(40) % 3, rows=np.arange(40),
     )  # fmt: skip
     B = agreement.measure_consensus(c).B
     order = np.argsort(c.codes, kind="stable")
@@ -222,3 +225,25 @@ def test_samples_without_values(tmp_path):
     data.views[1][7, 2] = np.nan  # a single value
     text = report(tmp_path, data, model, "b", feature_names=names, labels=labels)
     assert "held out" not in data_of(text)["lists"]["markers"]["heads"]
+
+
+def test_beyond_a_number_of_samples_some_are_shown(tmp_path, monkeypatch):
+    data, consensus, votes, _ = voted(60)
+    votes[:, 57:] = 3  # a cluster of three
+    consensus.labels_ = votes[0]
+    consensus.labels_by_k_ = {4: votes[0], 2: np.minimum(votes[0], 1)}
+    monkeypatch.setattr(content, "MOST_SHOWN", 40)
+    monkeypatch.setattr(content, "FEWEST_SHOWN", 5)
+    known = {"row": np.arange(60.0)}
+    text = report(tmp_path, data, consensus, known=known, figures=tmp_path / "drawn")
+    assert "shows 40 of the 60 samples, drawn at random" in Page(text).shown
+    found = data_of(text)
+    rows = [int(one[1:]) for one in found["ids"]]
+    assert len(rows) == 40
+    assert found["n"] == 40
+    assert rows == sorted(set(rows))
+    assert {57, 58, 59} <= set(rows)  # the small cluster is there as a whole
+    assert unpack(found["codes"], "u2").tolist() == votes[0][rows].tolist()
+    shares = np.array(found["known"][0]["shares"])
+    assert shares == pytest.approx((np.array(rows) - rows[0]) / (rows[-1] - rows[0]), abs=1e-4)
+    assert 'data-name="consensus"' in text

@@ -102,9 +102,7 @@ class Results:
         X = self._views_of(X, "explain")
         # Above this room: only a user's call leads there.
         room = import_module("polyspan.explain")
-        return room.explain_model(
-            self, X, held_out_view=held_out_view, known=known, times=survival
-        )
+        return room.explain_model(self, X, held_out_view=held_out_view, known=known, times=survival)
 
     def report(
         self,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from polyspan.cli.annotated import add_options
 from polyspan.cli.files import check_targets, formula_notes, sha256, write_together
-from polyspan.cli.known import Beside, add_known_options, beside, read_beside, read_dataset
+from polyspan.cli.known import NOTHING, Beside, add_known_options, beside, read_beside, read_dataset
 from polyspan.cli.messages import fail, files_text, found_text, note, views_text
 from polyspan.cli.options import READING, add_reading_options, reading_choices
 from polyspan.cli.record import compare, describe_run, earlier_request, free_place, read_settings
@@ -195,7 +195,7 @@ def fit_files(
     dataset: str | None = None,
     out: str | Path = "labels.csv",
     report: str | Path | None = None,
-    shown: Beside = Beside(),
+    shown: Beside = NOTHING,
     force: bool = False,
     safe_ids: bool = False,
     command: str = "",
@@ -314,7 +314,7 @@ def repeat(
     *,
     out: str | Path | None = None,
     report: str | Path | None = None,
-    shown: Beside = Beside(),
+    shown: Beside = NOTHING,
     force: bool = False,
     safe_ids: bool = False,
     command: str = "",

@@ -21,6 +21,9 @@ class Beside(NamedTuple):
     figures: str | Path | None = None
 
 
+NOTHING = Beside()
+
+
 def add_known_options(parser: argparse.ArgumentParser) -> None:
     """Declare them."""
     parser.add_argument(
@@ -39,8 +42,8 @@ def add_known_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--survival",
         metavar="TIME,EVENT",
-        help="compare the survival of the clusters (needs lifelines): the two columns of --annotate "
-        "or of the data set; an event is 1, or dead",
+        help="compare the survival of the clusters (needs lifelines): two columns of --annotate or "
+        "of the data set; an event is 1, or dead",
     )
     parser.add_argument(
         "--figures",

@@ -57,7 +57,7 @@ class Association(NamedTuple):
         return {k: v for k, v in self._asdict().items() if k not in ("values", "table")}
 
 
-def associations(labels: Any, known: Mapping[str, Sequence[Any]]) -> list[Association]:
+def associations(labels: Any, known: Mapping[str, Any]) -> list[Association]:
     """Test whether clusters and known columns are independent.
 
     Classes: chi-squared test of the contingency table; where a cell expects fewer than five
@@ -113,11 +113,13 @@ def _associate(codes: np.ndarray, c: int, name: str, column: Sequence[Any]) -> A
     if numbers is not None and different > MOST_CLASSES:
         groups = [numbers[own == k] for k in range(c)]
         test = kruskal(*(one for one in groups if len(one)))
-        table = [np.quantile(one, [0.25, 0.5, 0.75]) if len(one) else [nan] * 3 for one in groups]
+        quartiles = [
+            np.quantile(one, [0.25, 0.5, 0.75]) if len(one) else [nan] * 3 for one in groups
+        ]
         return left._replace(
             kind="numbers", test="Kruskal-Wallis", statistic=float(test.statistic),
             p=float(test.pvalue), values=["lower quartile", "median", "upper quartile"],
-            table=np.array(table),
+            table=np.array(quartiles),
         )  # fmt: skip
     if different == len(words):
         return left._replace(test="different for all")

@@ -47,9 +47,7 @@ def open_given(X: Any, cut: Any = None) -> Given:
     opened, order = open_views(X)
     values, samples = match_rows(opened, order) if opened is not None else ({"0": X}, _samples(X))
     known = _known(X, values) if cut is None else [[]] * len(views.arrays)
-    names = [
-        known[k] or numbered(int(view.shape[1])) for k, view in enumerate(views.arrays)
-    ]
+    names = [known[k] or numbered(int(view.shape[1])) for k, view in enumerate(views.arrays)]
     ids = range(views.n_samples) if samples is None else samples.ids
     bare = [_bare(one) for one in views.names]
     return Given(views, bare, names, [str(one) for one in ids], samples is not None)

@@ -1,7 +1,6 @@
 """Survival of the clusters: Kaplan-Meier curves and the log-rank test, by lifelines."""
 
 import warnings
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,7 +39,7 @@ class Survival(NamedTuple):
     n: int  # samples with known time and event
 
 
-def survival(labels: Any, time: Sequence[Any], event: Sequence[Any]) -> Survival:
+def survival(labels: Any, time: Any, event: Any) -> Survival:
     """Compare the survival of the clusters (needs lifelines, the extra ``survival``).
 
     Parameters
@@ -65,9 +64,7 @@ def survival(labels: Any, time: Sequence[Any], event: Sequence[Any]) -> Survival
                 f"{name} has {len(values)} values, but there are {len(labels)} samples."
             )
     rows = [
-        i
-        for i, both in enumerate(zip(time, event, strict=True))
-        if not any(map(is_unknown, both))
+        i for i, both in enumerate(zip(time, event, strict=True)) if not any(map(is_unknown, both))
     ]
     T = as_numbers([time[i] for i in rows])
     if T is None or not np.all(T >= 0):

@@ -21,6 +21,7 @@ def measure_consensus(c: Content) -> Consensus | None:
     labels = getattr(c.estimator, "member_labels_", None)
     if not c.n_agreeing or labels is None or len(c.clusters) < 2:
         return None
+    labels = labels[:, c.rows]
     ran = [row for row in c.members if row["status"] == "ok"]
     weights = np.array([row["weight"] for row in ran])
     used = np.flatnonzero(weights > 0)

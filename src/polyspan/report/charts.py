@@ -140,9 +140,8 @@ def _ticks(low: float, high: float, most: int, *, whole: bool) -> list[float]:
 
 def open_svg(width: float, height: float, name: str) -> str:
     """The opening tag of a chart."""
-    return (
-        f'<svg class="chart" viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{escape(name)}">'
-    )
+    box = f'viewBox="0 0 {width:g} {height:g}"'
+    return f'<svg class="chart" {box} role="img" aria-label="{escape(name)}">'
 
 
 def text(x: float, y: float, words: str, anchor: str) -> str:

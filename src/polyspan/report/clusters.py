@@ -35,8 +35,8 @@ def show_map(c: Content, plane: Map, painted_by: Sequence[str] = ()) -> str:
         f'<option value="{k}">by {escape(name)}</option>' for k, name in enumerate(painted_by)
     ]
     minis = (
-        "<h3>Every view by itself</h3><p>The same samples on the principal axes of each view alone, "
-        "in the same colours; a sample that is pointed at or selected is ringed in all maps.</p>"
+        "<h3>Every view by itself</h3><p>The same samples on the principal axes of each view, in "
+        "the same colours; a sample that is pointed at or selected is ringed in all maps.</p>"
         '<div class="minis" id="minis"></div>'
     )
     return Template(text).substitute(

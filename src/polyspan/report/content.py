@@ -21,6 +21,8 @@ from polyspan.selection.count import Evidence
 from polyspan.solvers.arrays import to_numpy
 
 MOST_CLUSTERS = 32767  # their numbers take two bytes in the file
+MOST_SHOWN = 20_000  # samples; with more, the page shows some of them
+FEWEST_SHOWN = 50  # of every cluster, where it has so many
 
 
 Rows = list[list[Any]]
@@ -49,6 +51,7 @@ class Content(NamedTuple):
     survival: tuple[str, str] | None  # the two of them that hold time and event
     figures: dict[str, str]  # SVG by name, added while the page is built
     tables: dict[str, Callable[[], Rows]]  # rows, the names first; added likewise
+    rows: np.ndarray  # which of the samples of the fit are shown
     command: str = ""
     repeat: str = ""
     title: str = ""
@@ -147,6 +150,38 @@ def check_content(
         survival=survival,
         figures={},
         tables={},
+        rows=np.arange(n),
+    )
+
+
+def sampled(c: Content) -> Content:
+    """The content with at most 20,000 samples, drawn at random, and a note that says so."""
+    n = len(c.ids)
+    if n <= MOST_SHOWN:
+        return c
+    order = np.random.default_rng(0).permutation(n)
+    ranked = order[np.argsort(c.codes[order], kind="stable")]  # by cluster, shuffled within
+    sizes = np.bincount(c.codes)
+    place = np.arange(n) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    first = ranked[place < FEWEST_SHOWN]
+    rest = np.setdiff1d(order, first, assume_unique=True)
+    drawn = np.random.default_rng(1).choice(rest, max(0, MOST_SHOWN - len(first)), replace=False)
+    rows = np.sort(np.concatenate([first, drawn]))
+    told = (
+        f"The page shows {len(rows):,} of the {n:,} samples, drawn at random (at least "
+        f"{FEWEST_SHOWN} of every cluster that has so many); all sizes, features and tests on it "
+        "are of these. The file of labels has all samples."
+    )
+    views = [(sp.csr_array(X) if sp.issparse(X) else X)[rows] for X in c.views]
+    return c._replace(
+        views=views,
+        ids=[c.ids[i] for i in rows],
+        codes=c.codes[rows],
+        affinity=None if c.affinity is None else c.affinity[rows][:, rows],
+        certainty=None if c.certainty is None else c.certainty[rows],
+        known={name: one[rows] for name, one in c.known.items()},
+        notes=[told, *c.notes],
+        rows=rows,
     )
 
 

@@ -70,7 +70,8 @@ def heatmap(
     levels = np.round(127.5 * (np.clip(values, -2.5, 2.5) / 2.5 + 1))
     out.append(
         f'<image href="{png(levels, HEAT)}" x="{left}" y="{top}" width="{wide}" '
-        f'height="{tall * len(rows)}" preserveAspectRatio="none" style="image-rendering:pixelated"/>'
+        f'height="{tall * len(rows)}" preserveAspectRatio="none" '
+        'style="image-rendering:pixelated"/>'
     )
     for i, name in enumerate(rows):
         shown = f"<title>{escape(name)}</title>{escape(short(name))}"

@@ -73,7 +73,7 @@ def show_features(c: Content, colors: list[str], certainty: np.ndarray, f: Featu
     if f.honest is not None:
         c.tables["markers-held-out"] = partial(_rows, f.honest)
         honest = (
-            " The column \u201cheld out\u201d has the honest version: the clusters are found from the "
+            " The column \u201cheld out\u201d has the honest version: clusters are found from the "
             "other views alone (mean of their neighbour graphs), so that this feature has no part "
             "in them, and the corrected p-value of the matching cluster is given."
         )

@@ -71,9 +71,7 @@ def class_codes(values: np.ndarray, classes: list[str]) -> np.ndarray:
     words = [
         str(int(x)) if isinstance(x, float) and x == x and x == int(x) else str(x) for x in values
     ]
-    return np.array(
-        [-1 if is_unknown(x) else place[w] for x, w in zip(values, words, strict=True)]
-    )
+    return np.array([-1 if is_unknown(x) else place[w] for x, w in zip(values, words, strict=True)])
 
 
 def show_known(c: Content, colors: list[str], known: KnownOf) -> str:
@@ -119,9 +117,8 @@ def _contingency(c: Content, one: Association) -> str:
     ]
     more = "" if len(one.values) <= 12 else f" (12 of {len(one.values)} classes)"
     told = f"{one.test}, {p_value(one.p)}"
-    return (
-        f"<h3>{user(one.column)}{more}</h3><p>{told}</p>"
-        + table(heads, rows, name=f"Clusters and {one.column}")
+    return f"<h3>{user(one.column)}{more}</h3><p>{told}</p>" + table(
+        heads, rows, name=f"Clusters and {one.column}"
     )
 
 
@@ -146,11 +143,14 @@ def _survival(c: Content, colors: list[str], found: Survival) -> str:
         [cell(str(one.cluster)), cell(one.n), cell(one.events), (number(one.median), one.median)]
         for one in found.curves
     ]
-    c.tables["survival"] = lambda: [["cluster", "time", "alive", "lower", "upper"]] + [
-        [one.cluster, *row]
-        for one in found.curves
-        for row in zip(one.times, one.alive, one.lower, one.upper, strict=True)
-    ]
+    c.tables["survival"] = lambda: (
+        [["cluster", "time", "alive", "lower", "upper"]]
+        + [
+            [one.cluster, *row]
+            for one in found.curves
+            for row in zip(one.times, one.alive, one.lower, one.upper, strict=True)
+        ]
+    )
     return (
         f"<h3>Survival</h3><p>Kaplan-Meier curves of {plural(found.n, 'sample')} with numbers at "
         f"risk; log-rank test of all clusters: {p_value(found.p)} (chi-squared "

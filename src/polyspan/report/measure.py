@@ -300,8 +300,9 @@ def compare_view(X: Any, codes: np.ndarray, scale: Scaling) -> Agreement:
 
 
 def _near(W: Any, codes: np.ndarray, c: int) -> np.ndarray:
-    """For every cluster: the chance that one of its samples has the larger share of neighbours in it
-    than another sample, which does not depend on the size of the cluster.
+    """How well the share of a sample's neighbours in a cluster tells whether it belongs there.
+
+    This is an AUC, which does not depend on the size of the cluster.
     """
     W = sp.csr_array(W)
     W = W - sp.diags_array(W.diagonal())

@@ -13,7 +13,7 @@ from polyspan import __version__
 from polyspan.report.affinity import show_affinity
 from polyspan.report.agreement import measure_consensus
 from polyspan.report.clusters import show_certainty, show_clusters, show_map
-from polyspan.report.content import Content
+from polyspan.report.content import Content, sampled
 from polyspan.report.drawings import ALONE, scatter
 from polyspan.report.evidence import show_evidence
 from polyspan.report.features import feature_data, measure_features, show_features
@@ -40,7 +40,7 @@ MOST_BETWEEN = 200  # clusters; with more, the picture of the affinity shows no 
 
 def build_page(content: Content, date: str) -> str:
     """Measure everything once and fill the template."""
-    c = content
+    c = sampled(content)
     n, k = len(c.ids), len(c.clusters)
     affinity = None if c.affinity is None else measure_affinity(c.affinity, c.codes, k)
     certainty, meaning = _certainty(c, affinity)
@@ -176,8 +176,8 @@ def _lead(c: Content, date: str) -> str:
     what = ""
     if c.n_agreeing:
         what = (
-            " The map, and affinity and convergence in the appendix, are those of the member nearest to the consensus, "
-            f"{by}."
+            " The map, and affinity and convergence in the appendix, are those of the member "
+            f"nearest to the consensus, {by}."
         )
         by = f"the <strong>consensus of {plural(c.n_agreeing, 'member')}</strong>"
     return (
@@ -218,8 +218,8 @@ def _notes(c: Content) -> str:
             f"tol={tol:g}: raise max_iter, or treat the result with caution."
         )
     own = getattr(c.shown, "labels_", None)
-    if own is not None and len(own) == len(c.codes):
-        same = normalized_mutual_info_score(c.codes, own)
+    if own is not None and len(own) > c.rows[-1]:
+        same = normalized_mutual_info_score(c.codes, np.asarray(own)[c.rows])
         if same < 1 - 1e-9:
             notes.append(
                 f"The clusters shown differ from those of {type(c.shown).__name__} alone: their "

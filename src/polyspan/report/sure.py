@@ -49,11 +49,12 @@ def rivals(c: Content) -> list[tuple[str, np.ndarray]]:
         return []
     found = []
     for one in getattr(c.estimator, "alternatives_", []):
-        found.append((f"rival with {one['share']:.0%} of the votes", np.asarray(one["labels"])))
+        labels = np.asarray(one["labels"])[c.rows]
+        found.append((f"rival with {one['share']:.0%} of the votes", labels))
     by_number = getattr(c.estimator, "labels_by_k_", {})
     for k, labels in by_number.items():
         if k != len(c.clusters):
-            found.append((f"{k} clusters", np.asarray(labels)))
+            found.append((f"{k} clusters", np.asarray(labels)[c.rows]))
     return found[:MOST_RIVALS]
 
 

@@ -104,16 +104,23 @@ def _named(c: Content, features: Features | None, known: KnownOf | None) -> str:
                          if row["p_adjusted"] < 0.05]  # fmt: skip
                 if shown:
                     told.append(f'<span class="soft">{user(view)}:</span> {", ".join(shown)}')
-            rows.append(f"<dt>{user(name)}</dt><dd>{'<br>'.join(told) or 'nothing that stands out'}</dd>")
+            rows.append(
+                f"<dt>{user(name)}</dt><dd>{'<br>'.join(told) or 'nothing that stands out'}</dd>"
+            )
         more = len(c.clusters) - MOST_LINES
         rest = f'<p class="soft">{plural(more, "more cluster")} below.</p>' if more > 0 else ""
         blocks.append(f"<h3>What sets the clusters apart</h3><dl>{''.join(rows)}</dl>{rest}")
     if known is not None and known.separated:
-        rows = [f"<dt>{user(one.column)}</dt><dd>{_classes(c, one)}</dd>" for one in known.separated[:3]]
+        rows = [
+            f"<dt>{user(one.column)}</dt><dd>{_classes(c, one)}</dd>" for one in known.separated[:3]
+        ]
         blocks.append(f"<h3>What separates the known classes</h3><dl>{''.join(rows)}</dl>")
     if not blocks:
         return ""
-    legend = "\u2191 more there than elsewhere, \u2193 less; the first few of every view, corrected p below 0.05."
+    legend = (
+        "\u2191 more there than elsewhere, \u2193 less; the first few of every view, with a "
+        "corrected p below 0.05."
+    )
     return (
         f'<div class="two">{"".join(f"<div>{one}</div>" for one in blocks)}</div>'
         f'<p class="soft">{legend}</p>'
