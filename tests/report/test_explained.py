@@ -244,6 +244,8 @@ def test_beyond_a_number_of_samples_some_are_shown(tmp_path, monkeypatch):
     assert rows == sorted(set(rows))
     assert {57, 58, 59} <= set(rows)  # the small cluster is there as a whole
     assert unpack(found["codes"], "u2").tolist() == votes[0][rows].tolist()
+    sure = np.linspace(0, 1, 60)[rows] * 10000
+    assert unpack(found["certainty"], "u2") == pytest.approx(sure, abs=0.5)
     shares = np.array(found["known"][0]["shares"])
     assert shares == pytest.approx((np.array(rows) - rows[0]) / (rows[-1] - rows[0]), abs=1e-4)
     assert 'data-name="consensus"' in text

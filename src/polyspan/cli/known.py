@@ -86,6 +86,7 @@ def read_beside(asked: Beside, data: "MatchedViews", dataset: str | None, force:
         found = read_known(asked.annotate, data.ids, n)
         columns, notes = {**columns, **found.columns}, found.notes
     given: dict[str, Any] = {"known": columns, "feature_names": data.columns or None}
+    given["title"] = dataset or ", ".join(data.view_names)
     if asked.survival is not None:
         names = tuple(one.strip() for one in asked.survival.split(","))
         if len(names) != 2:

@@ -45,7 +45,6 @@ def writers_of(
             evidence=found.evidence,
             command=settings["command"],
             repeat=repeat_command(targets),
-            title=", ".join(data.view_names),
             notes=[*data.notes, *found.complaints],
             force=True,  # what exists was checked before the fit
             **more,

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.stats import chi2_contingency, fisher_exact, kruskal
 
 from polyspan.datasets.columns import as_numbers
-from polyspan.explain.given import check_labels, is_unknown
+from polyspan.explain.given import label_codes, is_unknown
 from polyspan.explain.statistics import adjust
 from polyspan.metrics import clustering_scores
 
@@ -82,7 +82,7 @@ def associations(labels: Any, known: Mapping[str, Any]) -> list[Association]:
     >>> found[0].test, round(found[0].p, 3), found[0].ari, found[0].table.tolist()
     ('Fisher', 0.1, 1.0, [[0, 3], [3, 0]])
     """
-    clusters, codes = check_labels(labels, len(np.asarray(labels)))
+    clusters, codes = label_codes(labels, len(np.asarray(labels)))
     found = [_associate(codes, len(clusters), str(k), known[k]) for k in known]
     tested = [one for one in found if one.kind]
     if tested:

@@ -85,12 +85,12 @@ def numbered(n_features: int) -> list[str]:
     return [f"column{j}" for j in range(1, n_features + 1)]
 
 
-def check_labels(labels: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
+def label_codes(labels: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
     """The clusters, sorted, and the place of every sample's among them.
 
     Examples
     --------
-    >>> check_labels(["b", "a", "b"], 3)
+    >>> label_codes(["b", "a", "b"], 3)
     (array(['a', 'b'], dtype='<U1'), array([1, 0, 1]))
     """
     marks = np.asarray(labels)

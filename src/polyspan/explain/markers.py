@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from polyspan.atomic import replacing
 from polyspan.base import MultiViewClusterer
-from polyspan.explain.given import Given, check_labels, open_given
+from polyspan.explain.given import Given, label_codes, open_given
 from polyspan.explain.statistics import adjust, compare_features
 from polyspan.inputs.optional import require
 from polyspan.inputs.rows import look
@@ -116,7 +116,7 @@ def markers(
     ('legs', 'beast', 1.0)
     """
     given = open_given(views)
-    clusters, codes = check_labels(labels, given.views.n_samples)
+    clusters, codes = label_codes(labels, given.views.n_samples)
     if not held_out_view:
         return of_codes(given, clusters, [codes] * len(given.view_names))
     if len(given.view_names) < 2:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polyspan.datasets.columns import as_numbers
-from polyspan.explain.given import check_labels, is_unknown
+from polyspan.explain.given import label_codes, is_unknown
 from polyspan.inputs.optional import require
 
 EVENTS = {
@@ -70,7 +70,7 @@ def survival(labels: Any, time: Any, event: Any) -> Survival:
     if T is None or not np.all(T >= 0):
         raise ValueError("the times of survival must be numbers, and none negative.")
     E = _events([event[i] for i in rows])
-    clusters, codes = check_labels(labels[rows], len(rows))
+    clusters, codes = label_codes(labels[rows], len(rows))
     lifelines = require("lifelines", "survival", "survival")
     tests = require("lifelines.statistics", "survival", "survival")
     with warnings.catch_warnings():
@@ -93,8 +93,8 @@ def _curve(lifelines: Any, name: Any, T: np.ndarray, E: np.ndarray) -> Curve:
 
 
 def _ticks(last: float) -> np.ndarray:
-    """Round times from 0 to the last, at most seven."""
-    rough = last / 6 or 1.0
+    """Round times from 0 to the last, at most eight."""
+    rough = last / 7 or 1.0
     power = 10.0 ** np.floor(np.log10(rough))
     step = next(power * m for m in (1, 2, 5, 10) if power * m >= rough * (1 - 1e-9))
     return np.arange(0, last + 1e-9 * step, step)

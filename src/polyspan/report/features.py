@@ -144,7 +144,7 @@ def _plain(value: float) -> float | None:
 
 def chosen_features(c: Content, f: Features) -> list[tuple[int, int]]:
     """(view, feature) of the best few of every cluster, in the order of the clusters."""
-    each = max(1, min(6, MOST_DRAWN // len(c.clusters)))
+    each = max(1, min(12, MOST_DRAWN // len(c.clusters)))
     places = [{name: j for j, name in enumerate(own)} for own in c.feature_names]
     found: dict[tuple[int, int], None] = {}
     for name in c.clusters:
