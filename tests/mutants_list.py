@@ -519,7 +519,7 @@ MUTANTS = [
       "np.full(n, np.sqrt(1 / len(used)))", "test_explained", select="always or blocks"),
     M("rivals-wrong-way", "show_rivals", "(c.codes, at), 1)", "(c.codes[::-1], at), 1)",
       "test_explained", select="rivals"),
-    M("report-sample-not-of-all", "report/content:sampled", "certainty[rows]", "certainty[: len(rows)]",
-      "test_explained", select="beyond"),
+    M("report-sample-not-of-all", "report/content:sampled", "certainty[rows]",
+      "certainty[: len(rows)]", "test_explained", select="beyond"),
 ]
 # fmt: on

@@ -131,7 +131,9 @@ def test_the_index_has_the_hello_world():
     assert known["labels"].shape == (300,)
 
 
-@pytest.mark.parametrize("page", ["inputs-and-outputs", "data-sets", "after-the-fit", "what-the-clusters-are"])
+@pytest.mark.parametrize(
+    "page", ["inputs-and-outputs", "data-sets", "after-the-fit", "what-the-clusters-are"]
+)
 def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     known = {}

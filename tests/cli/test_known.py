@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.image import imread
 
 from polyspan.cli.main import main
 from polyspan.datasets import make_subspaces
@@ -50,7 +51,7 @@ def test_annotations_reach_the_report_and_not_the_clusters(tables, capsys, tmp_p
     assert main([*RUN, "--force", "--report", "r.html", *more]) == 0
     told = capsys.readouterr()
     assert "clinical.csv lacks 1 of 45 samples (p3)" in told.err
-    assert "figures (.svg) and tables (.csv)" in told.out
+    assert "figures (.svg, .png) and tables (.csv)" in told.out
     assert labels() == plain
     page = (tmp_path / "r.html").read_text()
     for words in ("diet", "log-rank", "Kaplan-Meier", "never reached the clustering", "rna11"):
@@ -67,6 +68,7 @@ def test_annotations_reach_the_report_and_not_the_clusters(tables, capsys, tmp_p
     assert {"features", "survival", "map", "map-1", "map-2"} <= {one.stem for one in drawn}
     for one in drawn:
         assert ET.parse(one).getroot().tag.endswith("svg")
+        assert imread(one.with_suffix(".png")).shape[0] > 200
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,14 @@
 """What the report says of the clusters: features, what is known, how sure, rivals."""
 
 import csv
+import io
 import re
 import xml.etree.ElementTree as ET
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from matplotlib.image import imread
 from report.pages import Page, data_of, merged, report, tried, unpack
 from sklearn.metrics import silhouette_samples
 
@@ -14,6 +16,7 @@ from polyspan import ConcatKMeans, MeanGraph
 from polyspan.report import agreement, content, drawings
 from polyspan.report.content import check_content
 from polyspan.report.measure import compare_view
+from polyspan.report.raster import to_png
 
 
 def planted(n=60, seed=0):
@@ -249,3 +252,21 @@ def test_beyond_a_number_of_samples_some_are_shown(tmp_path, monkeypatch):
     shares = np.array(found["known"][0]["shares"])
     assert shares == pytest.approx((np.array(rows) - rows[0]) / (rows[-1] - rows[0]), abs=1e-4)
     assert 'data-name="consensus"' in text
+
+
+def test_figures_as_png_have_the_colours_in_their_places():
+    svg = drawings.matrix(np.eye(2), np.array([1, 1]), ["#ff0000", "#00ff00"], "two")
+    picture = imread(io.BytesIO(to_png(svg, dpi=72)))[:, :, :3]
+    assert picture.shape[:2] == (578, 578)
+    assert picture[150, 150] == pytest.approx([0x08 / 255, 0x2F / 255, 0x5C / 255], abs=0.01)
+    assert picture[150, 450] == pytest.approx([1, 1, 1], abs=0.01)
+    assert picture[5, 150] == pytest.approx([1, 0, 0], abs=0.01)  # the strips: across, and down
+    assert picture[450, 5] == pytest.approx([0, 1, 0], abs=0.01)
+    curve = (np.array([0.0, 5.0]), np.array([1.0, 0.5]))
+    ticks = np.array([0.0, 5.0])
+    svg = drawings.steps([curve], ["#ff0000"], ["a"], ticks, np.ones((1, 2), int), "time")
+    picture = imread(io.BytesIO(to_png(svg, dpi=72)))[:, :, :3]
+    red = np.argwhere((picture[:, :, 0] > 0.9) & (picture[:, :, 1] < 0.3))
+    red = red[red[:, 1] > 90]  # without the key
+    assert (red.min(axis=0) <= [13, 97]).all()  # from the top left,
+    assert red[:, 0].max() == pytest.approx(12 + 130, abs=2)  # down to half

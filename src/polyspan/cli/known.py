@@ -48,8 +48,8 @@ def add_known_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--figures",
         metavar="FOLDER",
-        help="with --report: also write its figures (.svg) and tables (.csv), such as markers.csv, "
-        "to this folder",
+        help="with --report: also write its figures (.svg, .png) and tables (.csv, such as "
+        "markers.csv) to this folder",
     )
 
 

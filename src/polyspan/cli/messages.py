@@ -132,7 +132,7 @@ def files_text(targets: Targets, figures: str | Path | None = None) -> str:
     if targets.report is not None:
         rows.append((str(targets.report), "report; open it in a browser"))
     if figures is not None:
-        rows.append((str(figures), "figures (.svg) and tables (.csv) of the report"))
+        rows.append((str(figures), "figures (.svg, .png) and tables (.csv) of the report"))
     width = max(len(path) for path, _ in rows)
     return "\n".join(f"{path:{width}}  {words}" for path, words in rows)
 

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.stats import chi2_contingency, fisher_exact, kruskal
 
 from polyspan.datasets.columns import as_numbers
-from polyspan.explain.given import label_codes, is_unknown
+from polyspan.explain.given import is_unknown, label_codes
 from polyspan.explain.statistics import adjust
 from polyspan.metrics import clustering_scores
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polyspan.datasets.columns import as_numbers
-from polyspan.explain.given import label_codes, is_unknown
+from polyspan.explain.given import is_unknown, label_codes
 from polyspan.inputs.optional import require
 
 EVENTS = {

@@ -1,13 +1,15 @@
-"""What can be taken away from a report: every figure as .svg, every table as .csv."""
+"""What can be taken away from a report: figures as .svg and .png, tables as .csv."""
 
 import csv
 import io
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from polyspan.atomic import replacing_all
 from polyspan.report.content import Content
 from polyspan.report.drawings import alone
+from polyspan.report.raster import to_png
 
 
 def check_folder(folder: str | Path, force: bool = False) -> Path:
@@ -26,20 +28,22 @@ def check_folder(folder: str | Path, force: bool = False) -> Path:
 
 
 def write_figures(content: Content, folder: Path) -> list[Path]:
-    """Write all figures and tables that a page was built with, or none."""
-    texts = {f"{name}.svg": alone(svg) for name, svg in content.figures.items()}
-    texts |= {f"{name}.csv": _csv(rows()) for name, rows in content.tables.items()}
+    """Write all figures and tables that a page was built with, or none; .png needs matplotlib."""
+    files = {f"{name}.svg": alone(svg).encode() for name, svg in content.figures.items()}
+    if find_spec("matplotlib"):
+        files |= {f"{name}.png": to_png(svg) for name, svg in content.figures.items()}
+    files |= {f"{name}.csv": _csv(rows()).encode() for name, rows in content.tables.items()}
     new = not folder.exists()
     folder.mkdir(exist_ok=True)
     try:
-        with replacing_all([folder / name for name in texts]) as parts:
+        with replacing_all([folder / name for name in files]) as parts:
             for path, part in parts.items():
-                part.write_text(texts[path.name], "utf-8", newline="\n")
+                part.write_bytes(files[path.name])
     except BaseException:
         if new:
             folder.rmdir()
         raise
-    return [folder / name for name in texts]
+    return [folder / name for name in files]
 
 
 def _csv(rows: list[list[Any]]) -> str:

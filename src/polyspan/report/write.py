@@ -78,7 +78,8 @@ def write_report(
     survival : (str, str), optional
         The columns of ``known`` that hold time and event. See `polyspan.explain.survival`.
     figures : path, optional
-        A folder for every figure of the page as .svg and every table as .csv; it is created.
+        A folder for every figure of the page as .svg and, with matplotlib (the extra ``plot``),
+        as .png, and for every table as .csv; it is created.
     force : bool, default=False
         Replace ``path``, and files in ``figures``, if they exist.
     date : datetime, optional
