@@ -12,7 +12,7 @@ from matplotlib.image import imread
 from report.pages import Page, data_of, merged, report, tried, unpack
 from sklearn.metrics import silhouette_samples
 
-from polyspan import ConcatKMeans, MeanGraph
+from polyspan import ConcatKMeans, ConsensusClusterer, MeanGraph
 from polyspan.report import agreement, content, drawings
 from polyspan.report.content import check_content
 from polyspan.report.measure import compare_view
@@ -270,3 +270,25 @@ def test_figures_as_png_have_the_colours_in_their_places():
     red = red[red[:, 1] > 90]  # without the key
     assert (red.min(axis=0) <= [13, 97]).all()  # from the top left,
     assert red[:, 0].max() == pytest.approx(12 + 130, abs=2)  # down to half
+
+
+def test_a_fitted_consensus_keeps_the_labels_of_its_members(tmp_path):
+    data, _, _, _ = planted(45)
+    members = [MeanGraph(n_neighbors=k) for k in (5, 8, 10)]
+    members += [ConcatKMeans(), ConcatKMeans(n_init=5)]
+    model = ConsensusClusterer(3, members=members, random_state=0).fit(data.views)
+    assert model.member_labels_.shape == (5, 45)
+    ids = [str(i) for i in range(45)]
+    c = content.check_content(data.views, data.view_names, ids, model, None, None, None, ())
+    found = agreement.measure_consensus(c)
+    together = (found.B @ found.B.T).toarray()
+    own = model.labels_[:, None] == model.labels_[None, :]
+    inside = (np.where(own, together, 0).sum(axis=1) - 1) / (own.sum(axis=1) - 1)
+    others = [
+        np.where(model.labels_ == k, -1, together[:, model.labels_ == k].mean(axis=1))
+        for k in range(3)
+    ]
+    # The same votes give the certainty that the fit itself has computed.
+    assert model.certainty_ == pytest.approx(np.clip(inside - np.max(others, axis=0), 0, 1))
+    text = model.report(tmp_path / "r.html").read_text("utf-8")
+    assert 'data-name="consensus"' in text
