@@ -88,6 +88,7 @@ MODULES = {
     "polyspan.selection": "Clustering without labels, and the number of clusters.",
     "polyspan.audit": "What a method gains from the order of the samples.",
     "polyspan.figures": "Figures of the results of a fit.",
+    "polyspan.explain": "What the clusters are: features, known columns, survival.",
     "polyspan.report": "The report of a fit as one HTML file.",
     "polyspan.solvers.cache": "Sharing work between fits on the same data.",
     "polyspan.solvers.loop": "The loop around a solver, and how to watch it.",

@@ -509,7 +509,8 @@ def test_a_report_matches_tables_too(tmp_path):
     model = grmsc().fit([A, B2])
     rest = {"view_names": ["a", "b"], "sample_ids": IDS, "estimator": model, "date": WHEN}
     one = write_report(tmp_path / "one.html", views=[A, B2], **rest)
-    other = write_report(tmp_path / "other.html", views=DATA.views, **rest)
+    names = [list(A), list(B2)]  # tables know them
+    other = write_report(tmp_path / "other.html", views=DATA.views, feature_names=names, **rest)
     assert one.read_text("utf-8") == other.read_text("utf-8")
 
 

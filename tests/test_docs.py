@@ -132,7 +132,11 @@ def test_the_index_has_the_hello_world():
 
 
 @pytest.mark.parametrize(
-    "page", ["inputs-and-outputs", "data-sets", "after-the-fit", "order-of-samples"]
+    "page",
+    [
+        *("inputs-and-outputs", "data-sets", "after-the-fit", "order-of-samples"),
+        "what-the-clusters-are",
+    ],
 )
 def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

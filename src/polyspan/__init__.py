@@ -127,6 +127,7 @@ _ROOMS = (  # what `import polyspan` alone gives besides
     "base",
     "chunked",
     "clustering",
+    "explain",
     "graphs",
     "inputs",
     "methods",

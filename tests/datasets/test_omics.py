@@ -115,9 +115,10 @@ def test_samples_are_matched_by_id(omics_dir, tmp_path):
     other = tmp_path / "cnv.txt"
     turned = [row[:0:-1] if i == 0 else [row[0], *row[:1:-1]] for i, row in enumerate(rows)]
     other.write_text("\n".join("\t".join(row) for row in turned) + "\n")
-    views, classes, extra = brca_pam50(*paths[:3], other, paths[4])
+    views, classes, extra, names = brca_pam50(*paths[:3], other, paths[4])
     whole = brca_pam50(*paths)
     assert extra["id"].tolist() == whole.extra["id"][1:].tolist()
+    assert [len(one) for one in names] == [view.shape[1] for view in views]
     assert classes.tolist() == whole.classes[1:].tolist()
     for one, all_of_it in zip(views, whole.views, strict=True):
         np.testing.assert_array_equal(one, all_of_it[1:])

@@ -7,7 +7,8 @@ from polyspan.selection import count_clusters
 
 
 def count_section(text):
-    return text[text.index('<section id="count"') : text.index('<section id="run"')]
+    part = text[text.index('<section id="count"') :]
+    return part[: part.index("</section>")]
 
 
 def test_evidence_is_shown_by_its_names(tmp_path, digits):

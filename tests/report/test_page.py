@@ -51,8 +51,8 @@ def test_everything_is_on_the_page(tmp_path, digits):
     page = Page(text)
     sections = [attrs["id"] for tag, attrs in page.elements if tag == "section"]
     assert sections == [
-        "map", "clusters", "affinity", "views", "certainty", "convergence", "members", "count",
-        "run",
+        "features", "map", "certainty", "clusters", "views", "samples", "methods", "run",
+        "affinity", "count", "members", "convergence",
     ]  # fmt: skip
     for words in (
         "My digits", "2026-01-02 03:04 UTC", "pixels", "fourier", "gradients",

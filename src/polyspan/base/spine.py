@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import Tags, get_tags
 
 from polyspan.base.attributes import CHECKED, is_fitted
-from polyspan.base.results import Results
+from polyspan.base.results import FITTED_ON, Results
 from polyspan.inputs.devices import check_device
 from polyspan.inputs.memory import available_memory, check_memory, memory_words
 from polyspan.inputs.params import Check, check_params, clusters, param, seed
@@ -108,6 +108,7 @@ class MultiViewClusterer(Results, ClusterMixin, BaseEstimator):
             delattr(self, name)  # of an earlier fit
         for name, value in learnt.items():
             setattr(self, name, value)
+        FITTED_ON[self] = X
         for complaint in found.complaints:
             warn_user(complaint)
         self._say_if_few()

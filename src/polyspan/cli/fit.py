@@ -5,29 +5,14 @@ written together at the end, or none.
 """
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from polyspan.cli.annotated import (
-    add_options,
-    annotated_source,
-    is_annotated,
-    write_annotated,
-)
-from polyspan.cli.files import (
-    Targets,
-    check_targets,
-    formula_notes,
-    sample_names,
-    sha256,
-    write_json,
-    write_labels,
-    write_model,
-    write_together,
-)
-from polyspan.cli.messages import fail, files_text, found_text, note, repeat_command, views_text
+from polyspan.cli.annotated import add_options
+from polyspan.cli.files import check_targets, formula_notes, sha256, write_together
+from polyspan.cli.known import NOTHING, Beside, add_known_options, beside, read_beside, read_dataset
+from polyspan.cli.messages import fail, files_text, found_text, note, views_text
 from polyspan.cli.options import READING, add_reading_options, reading_choices
 from polyspan.cli.record import compare, describe_run, earlier_request, free_place, read_settings
 from polyspan.cli.request import (
@@ -39,7 +24,8 @@ from polyspan.cli.request import (
     in_words,
     parse_settings,
 )
-from polyspan.cli.work import Found, cluster
+from polyspan.cli.work import cluster
+from polyspan.cli.writers import writers_of
 from polyspan.progress import showing
 
 if TYPE_CHECKING:
@@ -64,6 +50,7 @@ def add(subparsers: Any) -> None:
         "fit",
         help="cluster the samples of your own files",
         usage="polyspan fit FILE [FILE ...] [options]\n"
+        "       polyspan fit --dataset NAME [options]\n"
         "       polyspan fit --repeat labels.json [--out FILE] [--report FILE] [--force]",
         description="Cluster the samples of your own files. Each file holds one or more views,\n"
         "with samples in rows unless --samples says otherwise.\n\n"
@@ -85,6 +72,8 @@ def add(subparsers: Any) -> None:
         "  polyspan fit genes.csv lipids.csv --samples columns --impute median\n"
         "  polyspan fit cells.h5mu --clusters 8 --method grmsc --set lam1=10\n"
         "  polyspan fit rna.csv protein.csv --budget 600 --device cuda\n"
+        "  polyspan fit rna.csv protein.csv --report r.html --annotate clinical.csv\n"
+        "  polyspan fit --dataset gbm --survival time,status --report gbm.html\n"
         "  polyspan fit --repeat labels.json --out again.csv\n\n"
         "The labels file has the columns sample, cluster and, for the consensus, certainty. A "
         ".json file\nwith all settings is written next to it. Exit codes: 0 success, 1 the fit "
@@ -131,6 +120,7 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--save", metavar="MODEL.npz", help="also save the model, for `polyspan predict`"
     )
+    add_known_options(parser)
     parser.add_argument("--force", action="store_true", help="replace output files that exist")
     parser.add_argument(
         "--repeat",
@@ -151,15 +141,17 @@ def _clusters(text: str) -> int | str:
 
 def run(args: argparse.Namespace) -> int:
     """Fit files or repeat a run, as the arguments say."""
-    chosen = ["clusters", "method", "set", "seed", *READING, "budget", "device"]
+    chosen = ["clusters", "method", "set", "seed", *READING, "budget", "device", "dataset"]
     given = [name for name in chosen if getattr(args, name) is not None]
+    if args.dataset and (args.files or any(name in READING for name in given)):
+        args.usage_error("--dataset needs no files, and no options for reading them")
     if args.repeat and (args.files or given):
         extra = f"--{given[0].replace('_', '-')}" if given else "files"
         args.usage_error(f"--repeat takes all settings from {args.repeat}: leave {extra} out")
-    if not args.repeat and not args.files:
+    if not (args.repeat or args.files or args.dataset):
         args.usage_error("name the files to cluster")
     written = {"report": args.report, "force": args.force, "command": args.command}
-    written |= {"safe_ids": args.safe_ids, "save": args.save}
+    written |= {"safe_ids": args.safe_ids, "save": args.save, "shown": beside(args)}
     choices = reading_choices(args)
     try:
         if args.repeat:
@@ -174,6 +166,7 @@ def run(args: argparse.Namespace) -> int:
                 **choices,
                 budget=args.budget,
                 device=args.device,
+                dataset=args.dataset,
                 out=args.out or "labels.csv",
                 **written,
             )
@@ -203,9 +196,11 @@ def fit_files(
     device: str | None = None,
     obsm: Sequence[str] = (),
     layers: Sequence[str] = (),
+    dataset: str | None = None,
     out: str | Path = "labels.csv",
     report: str | Path | None = None,
     save: str | Path | None = None,
+    shown: Beside = NOTHING,
     force: bool = False,
     safe_ids: bool = False,
     command: str = "",
@@ -231,12 +226,16 @@ def fit_files(
         of the machine.
     device : str, optional
         Where to compute, such as ``"cuda"``, for methods that support it.
+    dataset : str, optional
+        A published data set, see `polyspan.datasets.load_dataset`, instead of files.
     out : path, default="labels.csv"
         The labels, .csv or .tsv; .h5ad or .h5mu is a copy of the file of that kind that is read,
         with the labels in it, see `polyspan.annotate`. The settings are written next to it, with
         the suffix .json.
     report, save : path, optional
         An HTML report, and the fitted model, .npz, see `polyspan.save_model`.
+    shown : Beside
+        What the report shows besides: annotations, survival, a folder for figures.
     force : bool, default=False
         Replace these files if they exist.
     safe_ids : bool, default=False
@@ -290,22 +289,26 @@ def fit_files(
         device=device,
         obsm=list(obsm),
         layers=list(layers),
+        dataset=dataset,
     )
     with asking():
-        _check_readable(files)  # what is read comes before what is written
+        if dataset is None:
+            _check_readable(files)  # what is read comes before what is written
         targets = check_targets(out, report, files, save=save, force=force)
         model = check_request(request)
         data, sums = _read(request)
         check_data(data, model, clusters)
+        more, told = read_beside(shown, data, dataset, force) if report else ({}, [])
     print(views_text(data), flush=True)
-    for words in [*data.notes, *formula_notes(data, safe_ids)]:
+    for words in [*data.notes, *told, *formula_notes(data, safe_ids)]:
         note(words)
     found = cluster(request, data, model)
     for words in found.complaints:
         note(words)
     settings = describe_run(request, data, found, sums=sums, targets=targets, command=command)
-    write_together(_writers(targets, files, data, found, settings, safe_ids), force=force)
-    print(f"\n{found_text(found)}\n\n{files_text(targets)}")
+    writers = writers_of(targets, files, data, found, settings, safe_ids, more)
+    write_together(writers, force=force)
+    print(f"\n{found_text(found)}\n\n{files_text(targets, shown.figures)}")
     if earlier is not None:
         compare(earlier, settings)
     return Fitted(data, found.labels, found.certainty, found.estimator, settings)
@@ -317,6 +320,7 @@ def repeat(
     out: str | Path | None = None,
     report: str | Path | None = None,
     save: str | Path | None = None,
+    shown: Beside = NOTHING,
     force: bool = False,
     safe_ids: bool = False,
     command: str = "",
@@ -336,6 +340,7 @@ def repeat(
         out=free_place(path.parent / earlier["labels"], force) if out is None else out,
         report=report,
         save=save,
+        shown=shown,
         force=force,
         safe_ids=safe_ids,
         command=command,
@@ -355,43 +360,7 @@ def _read(request: Request) -> tuple["MatchedViews", list[str]]:
 
     choices: dict[str, Any] = {name: getattr(request, name) for name in READING}
     with showing("reading"):
+        if request.dataset is not None:
+            return read_dataset(request.dataset), []
         data = load_views(request.files, **choices)
         return data, [sha256(Path(file)) for file in request.files]
-
-
-def _writers(
-    targets: Targets,
-    files: Sequence[str | Path],
-    data: "MatchedViews",
-    found: Found,
-    settings: dict[str, Any],
-    safe_ids: bool,
-) -> dict[Path, Callable[[Path], object]]:
-    """By file, what writes it."""
-    writers: dict[Path, Callable[[Path], object]] = {}
-    if targets.report is not None:
-        from polyspan.report import write_report
-
-        writers[targets.report] = partial(
-            write_report,
-            views=data.views,
-            view_names=data.view_names,
-            sample_ids=sample_names(data),
-            estimator=found.estimator,
-            evidence=found.evidence,
-            command=settings["command"],
-            repeat=repeat_command(targets),
-            title=", ".join(data.view_names),
-            notes=[*data.notes, *found.complaints],
-            force=True,  # of the temporary file; the report itself is checked by write_together
-        )
-    writers[targets.labels] = partial(
-        write_labels, data=data, labels=found.labels, certainty=found.certainty, safe=safe_ids
-    )
-    if is_annotated(targets.labels):
-        source = annotated_source(targets.labels, files)
-        writers[targets.labels] = partial(write_annotated, source=source, model=found.estimator)
-    if targets.model is not None:
-        writers[targets.model] = partial(write_model, model=found.estimator)
-    writers[targets.settings] = partial(write_json, content=settings)
-    return writers

@@ -4,6 +4,7 @@ import shlex
 import sys
 import textwrap
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polyspan.cli.annotated import is_annotated
@@ -123,7 +124,7 @@ def count_text(evidence: Mapping[str, Any]) -> str:
     )
 
 
-def files_text(targets: Targets) -> str:
+def files_text(targets: Targets, figures: str | Path | None = None) -> str:
     """The files that were written, and what each contains."""
     again = f"settings; `{repeat_command(targets)}` repeats this run"
     what = "copy of the data with the labels in obs" if is_annotated(targets.labels) else "labels"
@@ -135,6 +136,8 @@ def files_text(targets: Targets) -> str:
         predict = shlex.join(["polyspan", "predict", str(targets.model)])
         words = f"model, {size:.1f} MB; `{predict} FILE ...` finds the clusters of new samples"
         rows.append((str(targets.model), words))
+    if figures is not None:
+        rows.append((str(figures), "figures (.svg, .png) and tables (.csv) of the report"))
     width = max(len(path) for path, _ in rows)
     return "\n".join(f"{path:{width}}  {words}" for path, words in rows)
 

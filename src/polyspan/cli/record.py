@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 FORMAT = 1  # of the settings file
 ASKED = {"files", "clusters", "method", "set", "seed", "id", "drop", "missing", "header"}
 # Older settings files do not have these.
-ASKED_LATER = {"budget", "device", "samples", "keep", "impute", "max_missing", "obsm", "layers"}
+ASKED_LATER = {
+    "budget", "dataset", "device", "impute", "keep", "layers", "max_missing", "obsm", "samples",
+}  # fmt: skip
 
 
 def describe_run(
@@ -74,6 +76,7 @@ def _asked(request: Request, folder: Path) -> dict[str, Any]:
         "max_missing": request.max_missing,
         "obsm": request.obsm,
         "layers": request.layers,
+        "dataset": request.dataset,
     }
 
 
@@ -181,6 +184,7 @@ def earlier_request(path: Path, settings: Mapping[str, Any]) -> Request:
         max_missing=asked.get("max_missing", 0.2),
         obsm=asked.get("obsm", []),
         layers=asked.get("layers", []),
+        dataset=asked.get("dataset"),
     )
 
 

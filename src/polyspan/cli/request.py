@@ -46,6 +46,7 @@ class Request:
     device: str | None = None
     obsm: Sequence[str] = ()
     layers: Sequence[str] = ()
+    dataset: str | None = None
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """What every loader returns."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -26,6 +26,8 @@ class Dataset:
         Number of classes; 0 when the classes are not known.
     extra : dict of str to (n_samples,) array
         What else is known of the samples: ids, names of classes, survival. Often empty.
+    columns : list of list of str
+        Names of the features of each view; empty when they are not known.
 
     Examples
     --------
@@ -43,6 +45,7 @@ class Dataset:
     view_names: list[str]
     n_clusters: int
     extra: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    columns: list[list[str]] = field(default_factory=list)
 
     def __repr__(self) -> str:
         shapes = [view.shape for view in self.views]
@@ -58,6 +61,7 @@ class Content(NamedTuple):
     views: list[Any]
     classes: ArrayLike | None  # numbers or words; None when they are not known
     extra: dict[str, NDArray[Any]]
+    columns: Sequence[list[str]] = ()
 
 
 def contiguous_labels(values: ArrayLike) -> NDArray[np.int64]:

@@ -91,10 +91,12 @@ def _paths(entry: Entry) -> list[Path]:
 
 def _read(entry: Entry, paths: list[Path]) -> Dataset:
     if entry.name in LOADERS:
-        views, classes, extra = LOADERS[entry.name](*paths)
+        views, classes, extra, features = LOADERS[entry.name](*paths)
         labels = np.empty(0, np.int64) if classes is None else contiguous_labels(classes)
         n_clusters = int(labels.max(initial=-1)) + 1
-        return Dataset(entry.name, views, labels, list(entry.views), n_clusters, extra)
+        return Dataset(
+            entry.name, views, labels, list(entry.views), n_clusters, extra, list(features)
+        )
     data = load_file(paths[0])
     views = data.views
     if entry.name in COMPUTED:

@@ -84,4 +84,6 @@ def _matched(
         for table, row in zip(tables, rows, strict=True)
     ]
     extra = {name: np.array([values[one] for one in ids]) for name, values in known.items()}
-    return Content(views, extra[classes] if classes else None, {"id": np.array(ids), **extra})
+    names = [list(table.columns or []) for table in tables]
+    known_classes = extra[classes] if classes else None
+    return Content(views, known_classes, {"id": np.array(ids), **extra}, names)

@@ -13,11 +13,11 @@ from polyspan.report.parts import clean, escape, number, plural, user
 SHADES = ("#ffffff", "#d6e5f4", "#8fc0e0", "#3d8ac2", "#0b4f8f", "#082f5c")  # of the affinity
 
 
-def png(levels: np.ndarray) -> str:
-    """A picture of a matrix of 0..255 in the shades of the affinity, as a data URL."""
-    stops = np.array([[int(s[k : k + 2], 16) for k in (1, 3, 5)] for s in SHADES], dtype=float)
-    at = np.linspace(0, len(SHADES) - 1, 256)
-    colors = np.stack([np.interp(at, np.arange(len(SHADES)), stops[:, k]) for k in range(3)], 1)
+def png(levels: np.ndarray, shades: Sequence[str] = SHADES) -> str:
+    """A picture of a matrix of 0..255 in shades, those of the affinity, as a data URL."""
+    stops = np.array([[int(s[k : k + 2], 16) for k in (1, 3, 5)] for s in shades], dtype=float)
+    at = np.linspace(0, len(shades) - 1, 256)
+    colors = np.stack([np.interp(at, np.arange(len(shades)), stops[:, k]) for k in range(3)], 1)
     height, width = levels.shape
     lines = np.concatenate([np.zeros((height, 1), np.uint8), levels.astype(np.uint8)], axis=1)
     data = b"\x89PNG\r\n\x1a\n"
@@ -39,12 +39,12 @@ def histogram(values: np.ndarray, name: str, n_bins: int = 20) -> str:
     step = (width - left - 8) / n_bins
     tall = height - top - bottom
     most = max(int(counts.max()), 1)
-    out = [_open_svg(width, height, name)]
+    out = [open_svg(width, height, name)]
     for share in (0, 0.5, 1):
         y = top + tall * (1 - share)
         if share * most == int(share * most):
             out.append(f'<path class="grid" d="M{left} {y:.1f}H{width - 8}"/>')
-            out.append(_text(left - 6, y + 4, number(share * most), "end"))
+            out.append(text(left - 6, y + 4, number(share * most), "end"))
     for k, count in enumerate(counts):
         h = tall * count / most
         tip = f"{k / n_bins:.2f} to {(k + 1) / n_bins:.2f}: {plural(int(count), 'sample')}"
@@ -53,8 +53,8 @@ def histogram(values: np.ndarray, name: str, n_bins: int = 20) -> str:
             f'width="{step - 2:.1f}" height="{h:.1f}" rx="1.5"><title>{tip}</title></rect>'
         )
     for tick in (0, 0.25, 0.5, 0.75, 1):
-        out.append(_text(left + tick * step * n_bins, height - 18, f"{tick:g}", "middle"))
-    out.append(_text((left + width) / 2, height - 3, "certainty", "middle"))
+        out.append(text(left + tick * step * n_bins, height - 18, f"{tick:g}", "middle"))
+    out.append(text((left + width) / 2, height - 3, "certainty", "middle"))
     return "".join(out) + "</svg>"
 
 
@@ -95,21 +95,21 @@ def line_chart(
     def py(y: float) -> float:
         return top + (y1 - y) / (y1 - y0) * (height - top - bottom)
 
-    out = [_open_svg(width, height, name)]
+    out = [open_svg(width, height, name)]
     for tick in _ticks(y0, y1, 6, whole=log):
         y = py(tick)
         shown = f"1e{tick:.0f}" if log else f"{tick:.6g}"
         out.append(f'<path class="grid" d="M{left} {y:.1f}H{width - right}"/>')
-        out.append(_text(left - 6, y + 4, shown.replace("-", "\u2212"), "end"))
+        out.append(text(left - 6, y + 4, shown.replace("-", "\u2212"), "end"))
     for tick in _ticks(x0, x1, 7, whole=True):
-        out.append(_text(px(tick), height - 20, number(tick), "middle"))
-    out.append(_text((left + width - right) / 2, height - 4, x_label, "middle"))
+        out.append(text(px(tick), height - 20, number(tick), "middle"))
+    out.append(text((left + width - right) / 2, height - 4, x_label, "middle"))
     if mark_x is not None and x0 <= mark_x <= x1:
         out.append(f'<path class="mark" d="M{px(mark_x):.1f} {top}V{height - bottom}"/>')
     if mark_y is not None and (mark_y[0] > 0 or not log):
         y = py(scale(mark_y[0]))
         out.append(f'<path class="mark" d="M{left} {y:.1f}H{width - right}"/>')
-        out.append(_text(left + 4, y - 5, mark_y[1], "start"))
+        out.append(text(left + 4, y - 5, mark_y[1], "start"))
     for k, pairs in enumerate(kept.values()):
         line = "L".join(f"{px(x):.1f} {py(scale(y)):.1f}" for x, y in pairs)
         out.append(f'<path class="line s{k % 6}" d="M{line}"/>')
@@ -138,11 +138,12 @@ def _ticks(low: float, high: float, most: int, *, whole: bool) -> list[float]:
     return [k * step for k in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
-def _open_svg(width: int, height: int, name: str) -> str:
-    return (
-        f'<svg class="chart" viewBox="0 0 {width} {height}" role="img" aria-label="{escape(name)}">'
-    )
+def open_svg(width: float, height: float, name: str) -> str:
+    """The opening tag of a chart."""
+    box = f'viewBox="0 0 {width:g} {height:g}"'
+    return f'<svg class="chart" {box} role="img" aria-label="{escape(name)}">'
 
 
-def _text(x: float, y: float, text: str, anchor: str) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
+def text(x: float, y: float, words: str, anchor: str) -> str:
+    """Words in a chart."""
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(words)}</text>'

@@ -1,5 +1,6 @@
 """The sections on clusters and samples: the map, sizes, certainty."""
 
+from collections.abc import Sequence
 from importlib import resources
 from string import Template
 from typing import Any
@@ -8,14 +9,14 @@ import numpy as np
 
 from polyspan.report.charts import histogram
 from polyspan.report.content import Content
-from polyspan.report.measure import Affinity, Agreement, Map
-from polyspan.report.parts import bar, number, percent, table, user
+from polyspan.report.measure import Agreement, Map
+from polyspan.report.parts import bar, escape, figure, number, percent, table, user
 
 MOST_DOUBTFUL = 30  # samples in the list of the least certain
 
 
-def show_map(c: Content, plane: Map) -> str:
-    """The map, with every sample as a point."""
+def show_map(c: Content, plane: Map, painted_by: Sequence[str] = ()) -> str:
+    """The map, with every sample as a point, and a small one of every view."""
     what = (
         "Every point is a sample, placed by the principal axes of the spectral embedding: "
         "the eigenvectors of the normalised affinity from which the clusters were computed."
@@ -30,9 +31,18 @@ def show_map(c: Content, plane: Map) -> str:
     ]
     half = len(options) // 2
     text = (resources.files("polyspan.report") / "template" / "map.html").read_text("utf-8")
-    return Template(text).substitute(
-        what=what, across="".join(options[:half]), up="".join(options[half:])
+    painted = [
+        f'<option value="{k}">by {escape(name)}</option>' for k, name in enumerate(painted_by)
+    ]
+    minis = (
+        "<h3>Every view by itself</h3><p>The same samples on the principal axes of each view, in "
+        "the same colours; a sample that is pointed at or selected is ringed in all maps.</p>"
+        '<div class="minis" id="minis"></div>'
     )
+    return Template(text).substitute(
+        what=what, across="".join(options[:half]), up="".join(options[half:]),
+        painted="".join(painted), minis=minis if len(c.views) > 1 else "",
+    )  # fmt: skip
 
 
 def show_clusters(
@@ -42,7 +52,7 @@ def show_clusters(
     sizes = np.bincount(c.codes)
     shown = [j for j, one in enumerate(compared) if one.near is not None]
     heads = ["Cluster", "Samples", "Share", "Certainty"]
-    heads += [f'<span class="in">near in</span> {user(c.view_names[j])}' for j in shown]
+    heads += [f'<span class="in">known in</span> {user(c.view_names[j])}' for j in shown]
     means = np.bincount(c.codes, weights=certainty) / sizes
     rows = []
     for k, name in enumerate(c.clusters):
@@ -61,8 +71,10 @@ def show_clusters(
     text = "<p>Sizes of the clusters and the mean certainty of their samples."
     if shown:
         text += (
-            " The last columns show which views hold a cluster together: of its samples\u2019 "
-            "nearest neighbours in that view alone, the share that is in the same cluster."
+            " The last columns show which views know a cluster: the chance that one of its samples "
+            "has more of its nearest neighbours in the cluster, in that view alone, than a sample "
+            "of another cluster has. 1 is always and 0.5 is by chance, whatever the cluster\u2019s "
+            "size."
         )
     return text + "</p>" + table(heads, rows, name="Clusters")
 
@@ -70,15 +82,16 @@ def show_clusters(
 def _heat(share: float) -> str:
     if not np.isfinite(share):
         return "\u2013"
-    return f'<span class="heat" style="--p:{100 * share:.0f}%">{share:.2f}</span>'
+    shade = 200 * max(share - 0.5, 0)
+    return f'<span class="heat" style="--p:{shade:.0f}%">{share:.2f}</span>'
 
 
 def show_certainty(
-    c: Content, certainty: np.ndarray, meaning: str, affinity: Affinity | None
+    c: Content, certainty: np.ndarray, meaning: str, second: np.ndarray | None
 ) -> str:
     """How certain the samples are, and the least certain ones."""
     order = np.argsort(certainty, kind="stable")[:MOST_DOUBTFUL]
-    heads = ["Sample", "Cluster", "Certainty"] + ["Next cluster"] * (affinity is not None)
+    heads = ["Sample", "Cluster", "Certainty"] + ["Next cluster"] * (second is not None)
     rows = []
     for i in order.tolist():
         row: list[tuple[str, Any]] = [
@@ -89,9 +102,9 @@ def show_certainty(
             (user(c.clusters[c.codes[i]]), int(c.codes[i])),
             (f"{certainty[i]:.3f}", float(certainty[i])),
         ]
-        if affinity is not None:
-            second = int(affinity.second[i])
-            row.append((user(c.clusters[second]) if second >= 0 else "\u2013", second))
+        if second is not None:
+            other = int(second[i])
+            row.append((user(c.clusters[other]) if other >= 0 else "\u2013", other))
         rows.append(row)
     facts = {
         "lowest": certainty.min(),
@@ -101,8 +114,12 @@ def show_certainty(
     }
     lines = "".join(f"<dt>{name}</dt><dd>{value:.3f}</dd>" for name, value in facts.items())
     return (
-        f'<p>{meaning}</p><div class="two"><div>{histogram(certainty, "Histogram of certainty")}'
+        f'<p>{meaning}</p><div class="two"><div>{_drawn(c, certainty)}'
         f'<dl class="facts">{lines}</dl></div><div><h3>Least certain samples</h3>'
         + table(heads, rows, name="Least certain samples")
         + "</div></div>"
     )
+
+
+def _drawn(c: Content, certainty: np.ndarray) -> str:
+    return figure(c.figures, "certainty", histogram(certainty, "Histogram of certainty"))

@@ -1,5 +1,7 @@
 """The contents of a report, checked."""
 
+from collections import Counter
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,14 +10,22 @@ from array_api_compat import is_array_api_obj
 from sklearn.utils.validation import check_is_fitted
 
 from polyspan.base import MultiViewClusterer
+from polyspan.explain.given import numbered
 from polyspan.inputs.containers import open_views
+from polyspan.inputs.names import unknown_name
 from polyspan.inputs.samples import match_rows
 from polyspan.inputs.scaling import SCALES, Scaling, scaling_per_view
+from polyspan.inputs.tables import column_names
 from polyspan.selection import ConsensusClusterer
 from polyspan.selection.count import Evidence
 from polyspan.solvers.arrays import to_numpy
 
 MOST_CLUSTERS = 32767  # their numbers take two bytes in the file
+MOST_SHOWN = 20_000  # samples; with more, the page shows some of them
+FEWEST_SHOWN = 50  # of every cluster, where it has so many
+
+
+Rows = list[list[Any]]
 
 
 class Content(NamedTuple):
@@ -36,6 +46,12 @@ class Content(NamedTuple):
     n_agreeing: int  # members in the consensus; 0 if the clusters are those of one method
     notes: list[str]
     scales: list[Scaling]  # of each view
+    feature_names: list[list[str]]  # of each view
+    known: dict[str, np.ndarray]  # columns of what is known of the samples
+    survival: tuple[str, str] | None  # the two of them that hold time and event
+    figures: dict[str, str]  # SVG by name, added while the page is built
+    tables: dict[str, Callable[[], Rows]]  # rows, the names first; added likewise
+    rows: np.ndarray  # which of the samples of the fit are shown
     command: str = ""
     repeat: str = ""
     title: str = ""
@@ -50,10 +66,14 @@ def check_content(
     certainty: Any,
     evidence: Evidence | None,
     notes: Any,
+    feature_names: Any = None,
+    known: Any = None,
+    survival: Any = None,
 ) -> Content:
     """Check that all parts of a report fit together, before anything is computed."""
-    arrays = [_array(view) for view in _matched(list(views))]
-    names = [str(name) for name in view_names]
+    matched = _matched(list(views))
+    arrays = [_array(view) for view in matched]
+    names = _different([str(name) for name in view_names])
     ids = [str(name) for name in sample_ids]
     if not arrays:
         raise ValueError("views is empty: give at least one view.")
@@ -107,6 +127,8 @@ def check_content(
         raise ValueError(
             f"labels has {len(clusters)} clusters; a report can show at most {MOST_CLUSTERS}."
         )
+    columns = {str(name): np.asarray(known[name], object) for name in known or {}}
+    _check_known(columns, survival, n)
     return Content(
         views=arrays,
         view_names=names,
@@ -123,7 +145,82 @@ def check_content(
         n_agreeing=_agreeing(estimator, marks),
         notes=[str(note) for note in notes],
         scales=[one if one in SCALES else "unit" for one in scale],
+        feature_names=_features(matched, arrays, names, feature_names),
+        known=columns,
+        survival=survival,
+        figures={},
+        tables={},
+        rows=np.arange(n),
     )
+
+
+def sampled(c: Content) -> Content:
+    """The content with at most 20,000 samples, drawn at random, and a note that says so."""
+    n = len(c.ids)
+    if n <= MOST_SHOWN:
+        return c
+    order = np.random.default_rng(0).permutation(n)
+    ranked = order[np.argsort(c.codes[order], kind="stable")]  # by cluster, shuffled within
+    sizes = np.bincount(c.codes)
+    place = np.arange(n) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    first = ranked[place < FEWEST_SHOWN]
+    rest = np.setdiff1d(order, first, assume_unique=True)
+    drawn = np.random.default_rng(1).choice(rest, max(0, MOST_SHOWN - len(first)), replace=False)
+    rows = np.sort(np.concatenate([first, drawn]))
+    told = (
+        f"The page shows {len(rows):,} of the {n:,} samples, drawn at random (at least "
+        f"{FEWEST_SHOWN} of every cluster that has so many); all sizes, features and tests on it "
+        "are of these. The file of labels has all samples."
+    )
+    views = [(sp.csr_array(X) if sp.issparse(X) else X)[rows] for X in c.views]
+    return c._replace(
+        views=views,
+        ids=[c.ids[i] for i in rows],
+        codes=c.codes[rows],
+        affinity=None if c.affinity is None else c.affinity[rows][:, rows],
+        certainty=None if c.certainty is None else c.certainty[rows],
+        known={name: one[rows] for name, one in c.known.items()},
+        notes=[told, *c.notes],
+        rows=rows,
+    )
+
+
+def _different(names: list[str]) -> list[str]:
+    """Names of views; the second of the same name gets a number."""
+    seen: Counter[str] = Counter()
+    found = []
+    for name in names:
+        seen[name] += 1
+        found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return found
+
+
+def _features(matched: list[Any], arrays: list[Any], views: list[str], given: Any) -> list[Any]:
+    """The names of the features: as given, those of tables, or numbers."""
+    given = given or [[]] * len(arrays)
+    found = [
+        [str(name) for name in own or column_names(table) or numbered(X.shape[1])]
+        for own, table, X in zip(given, matched, arrays, strict=True)
+    ]
+    for name, own, X in zip(views, found, arrays, strict=True):
+        if len(own) != X.shape[1]:
+            raise ValueError(
+                f"view {name!r} has {X.shape[1]} features, but {len(own)} feature_names: give one "
+                "name per feature."
+            )
+    return found
+
+
+def _check_known(known: dict[str, np.ndarray], survival: Any, n: int) -> None:
+    for name, values in known.items():
+        if values.shape != (n,):
+            raise ValueError(
+                f"known has {len(values)} values in {name!r}, but there are {n} sample_ids: give "
+                "one value per sample, None where it is unknown."
+            )
+    for name in survival or ():
+        if name not in known:
+            raise ValueError(unknown_name("column of survival", name, list(known)))
 
 
 def _agreeing(estimator: MultiViewClusterer, labels: np.ndarray) -> int:

@@ -11,6 +11,7 @@ from sklearn.metrics import normalized_mutual_info_score
 from sklearn.utils.extmath import randomized_svd
 
 from polyspan.clustering.spectral import EXACT_BELOW, spectral_embedding, unit_rows
+from polyspan.explain.statistics import compare_features
 from polyspan.inputs.scaling import Scale, Scaling, scale_views
 from polyspan.inputs.views import Views
 from polyspan.methods.baselines import ConcatSpectral, side_by_side
@@ -256,7 +257,7 @@ class Agreement(NamedTuple):
     """How well the clusters of one view alone agree with the result."""
 
     nmi: float | None  # with the result; None when the view could not be clustered
-    near: np.ndarray | None  # (c,) share of neighbours in the view that are in the same cluster
+    near: np.ndarray | None  # (c,) how well the neighbours in the view tell a cluster, 0.5 to 1
     n_used: int
     why: str  # why there is no nmi
 
@@ -296,7 +297,19 @@ def compare_view(X: Any, codes: np.ndarray, scale: Scaling) -> Agreement:
     except ValueError as error:
         return Agreement(None, None, len(rows), str(error))
     found = normalized_mutual_info_score(here, model.labels_)
-    share = measure_affinity(sp.csr_array(model.affinity_matrix_), here, c).own
-    sizes = np.bincount(here, minlength=c)
-    near = np.bincount(here, weights=share, minlength=c) / np.where(sizes > 0, sizes, np.nan)
-    return Agreement(float(found), near, len(rows), "")
+    return Agreement(float(found), _near(model.affinity_matrix_, here, c), len(rows), "")
+
+
+def _near(W: Any, codes: np.ndarray, c: int) -> np.ndarray:
+    """How well the share of a sample's neighbours in a cluster tells whether it belongs there.
+
+    This is an AUC, which does not depend on the size of the cluster.
+    """
+    W = sp.csr_array(W)
+    W = W - sp.diags_array(W.diagonal())
+    members = sp.csr_array((np.ones(len(codes)), (np.arange(len(codes)), codes)),
+                           shape=(len(codes), c))  # fmt: skip
+    inside = (W @ members).toarray()
+    share = inside / np.maximum(inside.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    near = compare_features(share, codes, c).auc[np.arange(c), np.arange(c)]
+    return np.where(np.bincount(codes, minlength=c) > 0, near, np.nan)

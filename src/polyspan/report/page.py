@@ -4,26 +4,35 @@ import base64
 import hashlib
 from importlib import resources
 from string import Template
+from typing import Any
 
 import numpy as np
 from sklearn.metrics import normalized_mutual_info_score
 
 from polyspan import __version__
 from polyspan.report.affinity import show_affinity
+from polyspan.report.agreement import measure_consensus
 from polyspan.report.clusters import show_certainty, show_clusters, show_map
-from polyspan.report.content import Content
+from polyspan.report.content import Content, sampled
+from polyspan.report.drawings import ALONE, scatter
 from polyspan.report.evidence import show_evidence
+from polyspan.report.features import feature_data, measure_features, show_features
+from polyspan.report.known import known_data, measure_known, show_known
 from polyspan.report.measure import (
     Affinity,
+    Map,
     center_margin,
     compare_view,
     draw_map,
     measure_affinity,
 )
 from polyspan.report.members import show_members
+from polyspan.report.methods import show_methods
 from polyspan.report.palette import cluster_colors
-from polyspan.report.parts import clean, escape, number, packed, plural, to_json, user
+from polyspan.report.parts import clean, escape, long_table, number, packed, plural, to_json, user
 from polyspan.report.run import show_convergence, show_run
+from polyspan.report.sure import sample_data, show_consensus, show_rivals
+from polyspan.report.verdict import show_verdict
 from polyspan.report.views import show_views
 
 MOST_BETWEEN = 200  # clusters; with more, the picture of the affinity shows no means
@@ -31,36 +40,58 @@ MOST_BETWEEN = 200  # clusters; with more, the picture of the affinity shows no 
 
 def build_page(content: Content, date: str) -> str:
     """Measure everything once and fill the template."""
-    c = content
+    c = sampled(content)
     n, k = len(c.ids), len(c.clusters)
     affinity = None if c.affinity is None else measure_affinity(c.affinity, c.codes, k)
     certainty, meaning = _certainty(c, affinity)
+    agreed = measure_consensus(c)
+    second = agreed.second if agreed is not None else None if affinity is None else affinity.second
     plane = draw_map(c.affinity, c.views, k, c.scales)
-    each = zip(c.views, c.scales, strict=True)
+    each = list(zip(c.views, c.scales, strict=True))
     compared = [compare_view(X, c.codes, scale) for X, scale in each]
+    own_maps = [draw_map(None, [X], k, scale) for X, scale in each] if len(each) > 1 else []
+    features, known = measure_features(c), measure_known(c)
+    painted = known_data(c, known)
     colors = cluster_colors(k)
     method = type(c.shown).__name__
     by = f"Consensus of {plural(c.n_agreeing, 'member')}" if c.n_agreeing else method
     title = c.title or f"{by}: {plural(k, 'cluster')} in {plural(n, 'sample')}"
+    lists = {"samples": sample_data(c, certainty, second)}
+    if features is not None:
+        lists["markers"] = feature_data(c, features)
     sections = [
-        ("map", "Map", show_map(c, plane)),
+        ("features", "Features", show_features(c, colors, certainty, features) if features else ""),
+        ("known", "What is known", show_known(c, colors, known) if known else ""),
+        ("map", "Map", show_map(c, plane, [one["name"] for one in painted])),
+        ("consensus", "Consensus", show_consensus(c, colors, agreed)),
+        ("certainty", "Certainty", show_certainty(c, certainty, meaning, second)),
+        ("rivals", "Rivals", show_rivals(c, colors)),
         ("clusters", "Clusters", show_clusters(c, colors, certainty, compared)),
-        ("affinity", "Affinity", show_affinity(c, colors, affinity)),
         ("views", "Views", show_views(c, compared)),
-        ("certainty", "Certainty", show_certainty(c, certainty, meaning, affinity)),
-        ("convergence", "Convergence", show_convergence(c)),
-        ("members", "Members", show_members(c.members)),
-        ("count", "Number of clusters", show_evidence(c.evidence)),
+        ("samples", "Samples", long_table("samples", "id or cluster")),
+        ("methods", "Methods", show_methods(c, known)),
         ("run", "Run", show_run(c, date)),
+        ("affinity", "Appendix: affinity", show_affinity(c, colors, affinity)),
+        ("count", "Appendix: number of clusters", show_evidence(c.evidence)),
+        ("members", "Appendix: members", show_members(c.members)),
+        ("convergence", "Appendix: convergence", show_convergence(c)),
     ]
     sections = [part for part in sections if part[2]]
+    _keep_maps(c, plane, own_maps, colors)
     data = {
         "n": n,
         "ids": [clean(name) for name in c.ids],
         "codes": packed(c.codes, "u2"),
         "certainty": packed(np.round(certainty * 10000), "u2"),
-        "second": None if affinity is None else packed(affinity.second, "i2"),
+        "second": None if second is None else packed(second, "i2"),
         "axes": [packed(_levels(axis), "u2") for axis in plane.axes.T],
+        "maps": [
+            {"name": clean(name), "axes": [packed(_levels(axis), "u2") for axis in one.axes.T[:2]]}
+            for name, one in zip(c.view_names, own_maps, strict=False)
+        ],
+        "known": _clean(painted),
+        "lists": _clean(lists),
+        "style": ALONE,
         "clusters": [
             {"name": clean(name), "size": int(size), "color": color}
             for name, size, color in zip(c.clusters, np.bincount(c.codes), colors, strict=True)
@@ -74,9 +105,10 @@ def build_page(content: Content, date: str) -> str:
     return Template((files / "report.html").read_text("utf-8")).substitute(
         title=escape(title),
         lead=_lead(c, date),
+        verdict=show_verdict(c, certainty, compared, features, known),
         tiles=_tiles(c, certainty),
         notes=_notes(c),
-        links="".join(f'<a href="#{name}">{head}</a>' for name, head, _ in sections),
+        links=_links([(name, head) for name, head, _ in sections]),
         sections="".join(
             f'<section id="{name}" aria-labelledby="h-{name}"><h2 id="h-{name}">{head}</h2>'
             f"{body}</section>"
@@ -89,6 +121,30 @@ def build_page(content: Content, date: str) -> str:
         # Only this script may run, and nothing may be fetched.
         hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )
+
+
+def _links(sections: list[tuple[str, str]]) -> str:
+    """Links to the sections; one leads to the whole appendix."""
+    shown = [pair for pair in sections if not pair[1].startswith("Appendix")]
+    shown += [(name, "Appendix") for name, head in sections if head.startswith("Appendix")][:1]
+    return "".join(f'<a href="#{name}">{head}</a>' for name, head in shown)
+
+
+def _keep_maps(c: Content, plane: Map, own: list[Map], colors: list[str]) -> None:
+    """Keep the maps as figures."""
+    names = ["map", *(f"map-{k}" for k in range(1, len(own) + 1))]
+    for name, one in zip(names, [plane, *own], strict=True):
+        xs, ys = (_levels(axis) / 65535 for axis in one.axes.T[:2])
+        c.figures[name] = scatter(xs, ys, c.codes, colors, name)
+
+
+def _clean(value: Any) -> Any:
+    """Text without characters that no HTML file can hold, at any depth."""
+    if isinstance(value, dict):
+        return {key: _clean(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_clean(one) for one in value]
+    return clean(value) if isinstance(value, str) else value
 
 
 def _certainty(c: Content, affinity: Affinity | None) -> tuple[np.ndarray, str]:
@@ -120,8 +176,8 @@ def _lead(c: Content, date: str) -> str:
     what = ""
     if c.n_agreeing:
         what = (
-            " Map, affinity and convergence are those of the member nearest to the consensus, "
-            f"{by}."
+            " The map, and affinity and convergence in the appendix, are those of the member "
+            f"nearest to the consensus, {by}."
         )
         by = f"the <strong>consensus of {plural(c.n_agreeing, 'member')}</strong>"
     return (
@@ -142,9 +198,6 @@ def _tiles(c: Content, certainty: np.ndarray) -> str:
         (f"{number(sizes.min())}\u2013{number(sizes.max())}", "samples per cluster"),
         (f"{np.median(certainty):.2f}", "median certainty"),
     ]
-    iterations = getattr(c.shown, "n_iter_", None)
-    if iterations is not None:
-        tiles.append((number(iterations), "iterations of the solver"))
     return "".join(f"<div><dt>{label}</dt><dd>{value}</dd></div>" for value, label in tiles)
 
 
@@ -165,8 +218,8 @@ def _notes(c: Content) -> str:
             f"tol={tol:g}: raise max_iter, or treat the result with caution."
         )
     own = getattr(c.shown, "labels_", None)
-    if own is not None and len(own) == len(c.codes):
-        same = normalized_mutual_info_score(c.codes, own)
+    if own is not None and len(own) > c.rows[-1]:
+        same = normalized_mutual_info_score(c.codes, np.asarray(own)[c.rows])
         if same < 1 - 1e-9:
             notes.append(
                 f"The clusters shown differ from those of {type(c.shown).__name__} alone: their "
@@ -179,10 +232,8 @@ def _notes(c: Content) -> str:
 
 
 def _consensus_notes(c: Content) -> list[str]:
-    """What a consensus says of the data: structure, scaling of the views, rival clusterings."""
+    """What a consensus says of the data: scaling of the views, rival clusterings."""
     notes = []
-    if known := getattr(c.estimator, "structure_evidence_", None):
-        notes.append(f"Structure: {known['verdict']}; {known['sentence']}.")
     notes += [f"Scaling of {sentence}." for sentence in getattr(c.estimator, "scaling_", [])]
     for one in getattr(c.estimator, "alternatives_", []):
         views = ", ".join(

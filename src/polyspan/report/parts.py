@@ -168,4 +168,49 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[tuple[str, Any]]], *, na
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(name)}">'
         f'<table class="sortable"><thead><tr>{top}</tr></thead>'
         f"<tbody>{''.join(body)}</tbody></table></div>"
+        f'<div class="save"><button type="button" data-save="CSV" '
+        f'aria-label="Save {escape(name)} as CSV">CSV</button></div>'
     )
+
+
+def figure(kept: dict[str, str], name: str, svg: str, words: str = "") -> str:
+    """A chart with buttons that save it; it is also kept under its name."""
+    kept[name] = svg
+    told = f"<figcaption>{words}</figcaption>" if words else ""
+    buttons = "".join(
+        f'<button type="button" data-save="{kind}" aria-label="Save {escape(name)} as {kind}">'
+        f"{kind}</button>"
+        for kind in ("SVG", "PNG")
+    )
+    return (
+        f'<figure data-name="{escape(name)}"><div class="drawn" tabindex="0" role="group" '
+        f'aria-label="{escape(name)}">{svg}</div>{told}<div class="save">{buttons}</div></figure>'
+    )
+
+
+def long_table(name: str, words: str) -> str:
+    """The place of a table that the script fills from the data: it sorts, searches and pages."""
+    at = escape(name)
+    return (
+        f'<div class="long" data-long="{at}"><div class="tools"><div class="find">'
+        f'<label for="find-{at}">Search</label><input id="find-{at}" type="search" '
+        f'placeholder="{escape(words)}"></div><button type="button" data-csv="{at}">CSV</button>'
+        f'</div><div class="scroll" tabindex="0" role="region" aria-label="{at}">'
+        '<table class="sortable"><thead></thead><tbody></tbody></table></div>'
+        '<div class="pager"><button type="button" data-page="-1">Previous</button>'
+        '<span aria-live="polite"></span>'
+        '<button type="button" data-page="1">Next</button></div></div>'
+    )
+
+
+def p_value(p: float) -> str:
+    """A p-value in a sentence.
+
+    Examples
+    --------
+    >>> p_value(0.0312), p_value(3.4e-7), p_value(0)
+    ('p = 0.031', 'p = 3e-7', 'p < 1e-300')
+    """
+    if p < 1e-300:
+        return "p < 1e-300"
+    return f"p = {p:.2g}" if p >= 0.001 else f"p = {number(p, 1)}"

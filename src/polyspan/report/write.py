@@ -1,7 +1,7 @@
 """From a fitted estimator to the finished HTML file."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from polyspan.atomic import replacing
 from polyspan.base import MultiViewClusterer
 from polyspan.report.content import check_content
 from polyspan.report.page import build_page
+from polyspan.report.takeaway import check_folder, write_figures
 from polyspan.selection.count import Evidence
 
 
@@ -27,10 +28,14 @@ def write_report(
     repeat: str = "",
     title: str = "",
     notes: Iterable[str] = (),
+    feature_names: Sequence[Sequence[str]] | None = None,
+    known: Mapping[str, Sequence[Any]] | None = None,
+    survival: tuple[str, str] | None = None,
+    figures: str | Path | None = None,
     force: bool = False,
     date: datetime | None = None,
 ) -> Path:
-    """Write one HTML file that shows a clustering: map, clusters, affinity, views, certainty.
+    """Write one HTML file that shows what the clusters are and how sure one may be.
 
     The file needs no network and no other file. Any text passed in is shown as text, never as HTML.
 
@@ -65,8 +70,18 @@ def write_report(
         Heading; the default has the method and the number of clusters and samples.
     notes : iterable of str
         Notes for the reader, shown at the top.
+    feature_names : list of lists of str, optional
+        Names of the features of every view; None is those of tables, or numbers.
+    known : mapping of str to sequence of length n, optional
+        What else is known of the samples, such as subtypes and ages, to compare the clusters with;
+        None where it is unknown. See `polyspan.explain.associations`.
+    survival : (str, str), optional
+        The columns of ``known`` that hold time and event. See `polyspan.explain.survival`.
+    figures : path, optional
+        A folder for every figure of the page as .svg and, with matplotlib (the extra ``plot``),
+        as .png, and for every table as .csv; it is created.
     force : bool, default=False
-        Replace ``path`` if it exists.
+        Replace ``path``, and files in ``figures``, if they exist.
     date : datetime, optional
         Date on the page; None is ``SOURCE_DATE_EPOCH`` of the environment, or now. Everything else
         on the page depends only on the input.
@@ -106,14 +121,17 @@ def write_report(
     """
     path = _check_path(Path(path), force)
     content = check_content(
-        views, view_names, sample_ids, estimator, labels, certainty, evidence, notes
-    )
-    text = build_page(
-        content._replace(command=str(command), repeat=str(repeat), title=str(title)), _date(date)
-    )
+        views, view_names, sample_ids, estimator, labels, certainty, evidence, notes,
+        feature_names, known, survival,
+    )  # fmt: skip
+    folder = None if figures is None else check_folder(figures, force)
+    content = content._replace(command=str(command), repeat=str(repeat), title=str(title))
+    text = build_page(content, _date(date))
     _check_path(path, force)  # it may have been created in the meantime
     with replacing(path) as part:
         part.write_text(text, "utf-8", newline="\n")
+        if folder is not None:
+            write_figures(content, folder)
     return path
 
 

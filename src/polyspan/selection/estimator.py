@@ -120,6 +120,8 @@ class ConsensusClusterer(Placing):
         ``modularity`` in the views, ``score``, ``nearness`` to the consensus (these four are None
         when it did not run), ``weight`` in the consensus, ``seconds``, ``status`` (``"ok"``,
         ``"failed"`` or ``"not run"``) and ``reason``. `pandas.DataFrame` takes it as it is.
+    member_labels_ : (m, n) array
+        Labels of the members that ran, in the order of their rows in ``table_``.
     scaling_ : list of str
         One sentence for every view: how it is scaled, and why.
     alternatives_ : list of dict
@@ -216,6 +218,7 @@ class ConsensusClusterer(Placing):
             "n_clusters_": c,
             "scaling_": sentences,
             "table_": table,
+            "member_labels_": np.asarray(labels, dtype=np.int32),
             "evidence_": evidence,
             "labels_by_k_": by_number,
             "structure_": structure["verdict"],

@@ -97,12 +97,41 @@
     }
     return dot;
   }
+  const UNKNOWN = "#b4b8bf";
+  const column = () => data.known[Number(paint)];  // what the map is coloured by, if it is known
+  function shades() {  // the colours in use; the last one of a known column is for unknown values
+    if (paint === "cluster") return clusters.map((one) => one.color);
+    if (paint === "certainty") return rampColors;
+    return [...(column().colors || rampColors), UNKNOWN];
+  }
+  function shadeOf(i) {
+    if (paint === "cluster") return codes[i];
+    if (paint === "certainty") return Math.round(certainty[i] / 10000 * 32);
+    const one = column();
+    if (one.codes) return one.codes[i] < 0 ? one.colors.length : one.codes[i];
+    return one.shares[i] === null ? rampColors.length : Math.round(one.shares[i] * 32);
+  }
+  function showKey() {  // the classes, or the ends of the numbers, of a known column
+    const key = $("paint-key"), one = column();
+    key.textContent = "";
+    key.hidden = !one;
+    if (!one) return;
+    const pairs = one.classes ? one.classes.map((name, k) => [name, one.colors[k]])
+      : [[String(one.low), rampColors[0]], [String(one.high), rampColors[32]]];
+    for (const [name, color] of [...pairs, ["unknown", UNKNOWN]]) {
+      const item = document.createElement("li"), swatch = document.createElement("span"), word = document.createElement("bdi");
+      swatch.className = "swatch";
+      swatch.style.background = color;
+      word.textContent = name;
+      item.append(swatch, word);
+      key.append(item);
+    }
+  }
   function drawPoints() {
     if (!width) return;
     radius = n <= 300 ? 4.5 : n <= 2000 ? 3.6 : n <= 8000 ? 2.6 : 1.9;
     radius *= Math.min(1.8, Math.sqrt(Math.sqrt(zoom)));
-    const byCluster = paint === "cluster";
-    const stamps = (byCluster ? clusters.map((one) => one.color) : rampColors).map(stamp);
+    const stamps = shades().map(stamp);
     const half = stamps[0].width / ratio / 2, side = stamps[0].width / ratio;
     const picked = chosen.size > 0;
     ink.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -112,8 +141,7 @@
       for (let k = 0; k < n; k++) {
         const i = order[k];
         if (!isShown(i) || !inPlot(i) || (picked && chosen.has(codes[i]) !== front)) continue;
-        const which = byCluster ? codes[i] : Math.round(certainty[i] / 10000 * 32);
-        ink.drawImage(stamps[which], px[i] - half, py[i] - half, side, side);
+        ink.drawImage(stamps[shadeOf(i)], px[i] - half, py[i] - half, side, side);
       }
     }
     ink.globalAlpha = 1;
@@ -159,6 +187,60 @@
     };
     ring(selected, 6, 2);
     ring(hovered, 3, 1.5);
+    drawMinis();
+  }
+  /* ---- a small map of every view ---- */
+  const minis = (data.maps || []).map((one, k) => {
+    const box = document.createElement("figure"), canvas = document.createElement("canvas"), name = document.createElement("figcaption");
+    canvas.setAttribute("role", "img");
+    canvas.setAttribute("aria-label", "Map of view " + one.name);
+    name.textContent = one.name;
+    box.append(canvas, name);
+    const mini = { canvas, axes: one.axes.map((text) => unpack(text, Uint16Array)), key: "" };
+    const at = (i, side) => [6 + mini.axes[0][i] / 65535 * (side - 12), 6 + (1 - mini.axes[1][i] / 65535) * (side - 12)];
+    mini.at = at;
+    canvas.addEventListener("click", (event) => {
+      const side = canvas.clientWidth, box = canvas.getBoundingClientRect();
+      let best = -1, least = 144;
+      for (let i = 0; i < n; i++) {
+        const [x, y] = at(i, side), dx = x - event.clientX + box.left, dy = y - event.clientY + box.top;
+        if (isShown(i) && dx * dx + dy * dy < least) { least = dx * dx + dy * dy; best = i; }
+      }
+      select(best, true);
+    });
+    $("minis").append(box);
+    return mini;
+  });
+  function drawMinis() {
+    for (const mini of minis) {
+      const canvas = mini.canvas, side = canvas.clientWidth;
+      if (!side) continue;
+      const key = [side, ratio, paint, isDark(), [...hidden], [...chosen], selected, hovered].join();
+      if (key === mini.key) continue;
+      mini.key = key;
+      canvas.width = canvas.height = Math.round(side * ratio);
+      const pen = canvas.getContext("2d"), colors = shades(), r = n <= 300 ? 2.6 : n <= 3000 ? 1.8 : 1.1;
+      pen.scale(ratio, ratio);
+      for (let k = 0; k < n; k++) {
+        const i = order[k];
+        if (!isShown(i)) continue;
+        const [x, y] = mini.at(i, side);
+        pen.globalAlpha = chosen.size && !chosen.has(codes[i]) ? 0.12 : 0.9;
+        pen.fillStyle = colors[shadeOf(i)];
+        pen.beginPath();
+        pen.arc(x, y, r, 0, 7);
+        pen.fill();
+      }
+      pen.globalAlpha = 1;
+      pen.strokeStyle = isDark() ? "#ffffff" : "#10151b";
+      pen.lineWidth = 1.6;
+      for (const i of new Set([selected, hovered])) {
+        if (i < 0) continue;
+        pen.beginPath();
+        pen.arc(...mini.at(i, side), r + 4, 0, 7);
+        pen.stroke();
+      }
+    }
   }
   function paintAll() { if (width) { place(); drawPoints(); drawOver(); } }
   let waiting = false;
@@ -307,8 +389,9 @@
   $("whole").addEventListener("click", () => zoomTo(1));
   $("paint").addEventListener("change", (event) => {
     paint = event.target.value;
-    $("ramp").hidden = paint === "cluster";
-    $("legend-title").hidden = paint !== "cluster";
+    $("ramp").hidden = paint !== "certainty";
+    $("legend-title").hidden = paint === "certainty";
+    showKey();
     later();
   });
   $("across").addEventListener("change", (event) => { across = Number(event.target.value); hover(-1); later(); });
@@ -416,10 +499,157 @@
       over.focus({ preventScroll: true });
     } else if (button.dataset.copy) {
       copy(button, $(button.dataset.copy));
+    } else if (button.dataset.map) {
+      saveMap(button.dataset.map);
+    } else if (button.dataset.csv) {
+      const list = lists.get(button.dataset.csv);
+      download(button.dataset.csv + ".csv", "text/csv", toCsv([list.heads, ...list.rows]));
+    } else if (button.dataset.save) {
+      save(button);
+    } else if (button.dataset.page) {
+      lists.get(button.closest(".long").dataset.long).turn(Number(button.dataset.page));
+    } else if (button.closest(".long th")) {
+      lists.get(button.closest(".long").dataset.long).sort(button.closest("th").cellIndex);
     } else if (button.closest("table.sortable th")) {
       sort(button.closest("th"));
     }
   });
+
+  /* ---- taking figures and tables away ---- */
+  let saved = null;  // the last file, for tests
+  function download(name, kind, content) {
+    const link = document.createElement("a");
+    const blob = content instanceof Blob ? content : new Blob([content], { type: kind + ";charset=utf-8" });
+    link.href = URL.createObjectURL(blob);
+    link.download = "polyspan-" + name;
+    document.body.append(link);
+    link.click();
+    link.remove();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+    saved = { name: link.download, size: blob.size, text: content instanceof Blob ? null : content };
+  }
+  function toCsv(rows) {
+    const field = (value) => {
+      const text = value === null || value === undefined ? "" : String(value);
+      return /[",\r\n]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text;
+    };
+    return rows.map((row) => row.map(field).join(",")).join("\n") + "\n";
+  }
+  function svgText(svg) {  // with its colours, so that it can stand alone
+    const copied = svg.cloneNode(true), box = svg.viewBox.baseVal;
+    const style = document.createElementNS(svg.namespaceURI, "style");
+    style.textContent = data.style;
+    copied.prepend(style);
+    copied.setAttribute("width", box.width);
+    copied.setAttribute("height", box.height);
+    return new XMLSerializer().serializeToString(copied);
+  }
+  function savePng(name, text, wide, tall) {
+    const image = new Image();
+    image.onload = () => {
+      const canvas = document.createElement("canvas"), grow = Math.min(3, 8000 / Math.max(wide, tall));
+      canvas.width = Math.round(wide * grow);
+      canvas.height = Math.round(tall * grow);
+      const pen = canvas.getContext("2d");
+      pen.fillStyle = "#ffffff";
+      pen.fillRect(0, 0, canvas.width, canvas.height);
+      pen.drawImage(image, 0, 0, canvas.width, canvas.height);
+      canvas.toBlob((blob) => download(name + ".png", "image/png", blob));
+    };
+    image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(text);
+  }
+  function save(button) {
+    const kind = button.dataset.save;
+    if (kind === "CSV") {
+      const region = button.parentElement.previousElementSibling;
+      const words = (cells) => [...cells].map((cell) => cell.dataset.v !== undefined ? cell.dataset.v : cell.textContent.trim());
+      const rows = [...region.querySelectorAll("tr")].map((row) => words(row.cells));
+      download(region.getAttribute("aria-label").toLowerCase().replace(/[^a-z0-9]+/g, "-") + ".csv", "text/csv", toCsv(rows));
+      return;
+    }
+    const figure = button.closest("figure"), svg = figure.querySelector("svg"), box = svg.viewBox.baseVal;
+    if (kind === "SVG") download(figure.dataset.name + ".svg", "image/svg+xml", svgText(svg));
+    else savePng(figure.dataset.name, svgText(svg), box.width, box.height);
+  }
+  function saveMap(kind) {
+    const colors = shades(), space = "http" + "://www.w3.org/2000/svg", parts = [];
+    for (let k = 0; k < n; k++) {
+      const i = order[k];
+      if (!isShown(i) || !inPlot(i)) continue;
+      parts.push('<circle cx="' + px[i].toFixed(1) + '" cy="' + py[i].toFixed(1) + '" r="' + radius.toFixed(1) + '" fill="' + colors[shadeOf(i)] + '"/>');
+    }
+    const text = '<svg xmlns="' + space + '" viewBox="0 0 ' + width + " " + height + '" width="' + width + '" height="' + height + '">' + parts.join("") + "</svg>";
+    if (kind === "SVG") download("map.svg", "image/svg+xml", text);
+    else savePng("map", text, width, height);
+  }
+
+  /* ---- long tables: sorted, searched and paged here ---- */
+  const PAGE = 25;
+  const lists = new Map();
+  for (const holder of document.querySelectorAll("[data-long]")) {
+    const name = holder.dataset.long, known = data.lists[name];
+    const columns = known.columns || [
+      data.ids, Array.from(codes, (k) => clusters[k].name), Array.from(certainty, (x) => x / 10000),
+      ...(second ? [Array.from(second, (k) => k < 0 ? null : clusters[k].name)] : []),
+    ];
+    const rows = columns[0].map((_, i) => columns.map((one) => one[i]));
+    const head = document.createElement("tr"), body = holder.querySelector("tbody");
+    for (const word of known.heads) {
+      const cell = document.createElement("th"), button = document.createElement("button");
+      cell.scope = "col";
+      button.type = "button";
+      button.textContent = word;
+      cell.append(button);
+      head.append(cell);
+    }
+    holder.querySelector("thead").append(head);
+    const list = { heads: known.heads, rows, seen: rows, page: 0 };
+    const shown = (value) => value === null ? "\u2013" : typeof value !== "number" ? value
+      : Math.abs(value) >= 0.001 || value === 0 ? String(Number(value.toPrecision(3))) : value.toExponential(1);
+    list.show = () => {
+      const last = Math.max(0, Math.ceil(list.seen.length / PAGE) - 1);
+      list.page = Math.min(Math.max(list.page, 0), last);
+      const from = list.page * PAGE, part = list.seen.slice(from, from + PAGE);
+      body.replaceChildren(...part.map((row) => {
+        const line = document.createElement("tr");
+        for (const value of row) {
+          const cell = document.createElement("td");
+          if (typeof value === "number") { cell.className = "n"; cell.textContent = shown(value); }
+          else { const word = document.createElement("bdi"); word.textContent = shown(value); cell.append(word); }
+          line.append(cell);
+        }
+        return line;
+      }));
+      holder.querySelector(".pager span").textContent = list.seen.length
+        ? (from + 1) + " to " + (from + part.length) + " of " + list.seen.length.toLocaleString("en") : "Nothing found.";
+      const [before, after] = holder.querySelectorAll("[data-page]");
+      before.disabled = list.page === 0;
+      after.disabled = list.page === last;
+    };
+    list.turn = (step) => { list.page += step; list.show(); };
+    list.sort = (column) => {
+      const cell = head.cells[column], falling = cell.getAttribute("aria-sort") === "ascending";
+      for (const other of head.cells) other.removeAttribute("aria-sort");
+      cell.setAttribute("aria-sort", falling ? "descending" : "ascending");
+      list.seen = [...list.seen].sort((a, b) => {
+        const x = a[column], y = b[column];
+        if (x === null || y === null) return (x === null) - (y === null);  // unknown last
+        const order = typeof x === "number" ? x - y : x.localeCompare(y, "en", { numeric: true });
+        return falling ? -order : order;
+      });
+      list.page = 0;
+      list.show();
+    };
+    holder.querySelector("input").addEventListener("input", (event) => {
+      const words = event.target.value.toLowerCase().split(/\s+/).filter(Boolean);
+      list.seen = rows.filter((row) => words.every((word) => row.some((value) => typeof value === "string" && value.toLowerCase().includes(word))));
+      for (const other of head.cells) other.removeAttribute("aria-sort");
+      list.page = 0;
+      list.show();
+    });
+    lists.set(name, list);
+    list.show();
+  }
 
   /* ---- copying and sorting ---- */
   function copy(button, source) {
@@ -486,6 +716,7 @@
   showTheme();
   window.polyspanReport = {  // for tests and for inspection
     where: (i) => [px[i], py[i]],
+    saved: () => saved,
     state: () => ({ hovered, selected, zoom, hidden: [...hidden], chosen: [...chosen] }),
   };
 })();

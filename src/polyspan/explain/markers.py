@@ -1,0 +1,209 @@
+"""The features that tell a cluster from the rest, in every view."""
+
+import csv
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+from sklearn.base import clone
+
+from polyspan.atomic import replacing
+from polyspan.base import MultiViewClusterer
+from polyspan.explain.given import Given, label_codes, open_given
+from polyspan.explain.statistics import adjust, compare_features
+from polyspan.inputs.optional import require
+from polyspan.inputs.rows import look
+from polyspan.inputs.samples import take
+from polyspan.inputs.views import Views
+from polyspan.methods.meangraph import MeanGraph
+
+OPTIMISTIC = (
+    "The clusters were made from these features, so the p-values are optimistic: even noise, cut "
+    "into clusters, differs between them. Those of held_out_view=True are honest."
+)
+
+
+class Markers(NamedTuple):
+    """Features of clusters, the most telling first: columns of equal length.
+
+    Attributes
+    ----------
+    view, feature, cluster : arrays
+        What is compared: this feature in this cluster and in the rest.
+    effect : array
+        Difference of the means in units of the pooled standard deviation (Cohen's d); positive
+        where the cluster has more.
+    auc : array
+        Chance that a sample of the cluster has a larger value than one of the rest.
+    p, p_adjusted : arrays
+        Two-sided Mann-Whitney test, and the same corrected over everything here (Benjamini and
+        Hochberg).
+    mean_in, mean_out : arrays
+        Means in the cluster and in the rest.
+    found_without : dict of str to dict
+        With ``held_out_view``: for every view and cluster, how much of the cluster is found
+        without the view (Jaccard index, 1 is all). A cluster that is lost without a view is
+        carried by it.
+    """
+
+    view: np.ndarray
+    feature: np.ndarray
+    cluster: np.ndarray
+    effect: np.ndarray
+    auc: np.ndarray
+    p: np.ndarray
+    p_adjusted: np.ndarray
+    mean_in: np.ndarray
+    mean_out: np.ndarray
+    found_without: dict[str, dict[Any, float]]
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """The columns by name."""
+        return {name: one for name, one in self._asdict().items() if name != "found_without"}
+
+    def frame(self) -> Any:
+        """The columns as a pandas.DataFrame (the extra ``tables``)."""
+        return require("pandas", "tables", "frame").DataFrame(self.columns())
+
+    def top(self, n: int, cluster: Any = None, view: str | None = None) -> list[dict[str, Any]]:
+        """The first n rows as dictionaries, perhaps of one cluster or one view."""
+        kept = np.ones(len(self.view), dtype=bool)
+        if cluster is not None:
+            kept &= self.cluster == cluster
+        if view is not None:
+            kept &= self.view == view
+        rows = np.flatnonzero(kept)[:n]
+        return [{name: one[i] for name, one in self.columns().items()} for i in rows]
+
+
+def markers(
+    views: Any,
+    labels: Any,
+    *,
+    held_out_view: bool = False,
+    estimator: MultiViewClusterer | None = None,
+) -> Markers:
+    """Compare every feature of every view between each cluster and the rest.
+
+    Parameters
+    ----------
+    views : as in ``fit``
+        A list or dictionary of arrays and tables, an AnnData or a MuData, or what `load_views`
+        and `load_dataset` return. Values are compared as they are, before any scaling.
+    labels : (n,) array-like
+        Cluster of every sample.
+    held_out_view : bool, default=False
+        Compare the features of each view between clusters that were found from the other views
+        alone. Without it the p-values are optimistic, because the clusters were made from these
+        very features; with it, independent noise gives no markers. Needs two views.
+    estimator : estimator, optional
+        What finds the clusters of the other views; a copy of it is fitted for every view, with as
+        many clusters as the labels have. None is `MeanGraph`.
+
+    Returns
+    -------
+    Markers
+        Sorted by p-value, then by the size of the effect.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from polyspan.explain import markers
+    >>> look = pd.DataFrame({"legs": [2.0, 2, 4, 4], "size": [1.0, 30, 2, 25]})
+    >>> found = markers({"look": look}, ["bird", "bird", "beast", "beast"])
+    >>> found.feature[0], str(found.cluster[0]), float(found.auc[0])
+    ('legs', 'beast', 1.0)
+    """
+    given = open_given(views)
+    clusters, codes = label_codes(labels, given.views.n_samples)
+    if not held_out_view:
+        return of_codes(given, clusters, [codes] * len(given.view_names))
+    if len(given.view_names) < 2:
+        raise ValueError("held_out_view=True needs two views: clusters come from the others.")
+    estimator = MeanGraph(random_state=0) if estimator is None else estimator
+    return markers_of(given, clusters, codes, estimator)
+
+
+def markers_of(
+    given: Given, clusters: np.ndarray, codes: np.ndarray, estimator: MultiViewClusterer
+) -> Markers:
+    """Markers of checked views between clusters that are found without the view compared."""
+    c = len(clusters)
+    refitted = [_without(given.views, k, codes, c, estimator) for k in range(len(given.view_names))]
+    without = {
+        name: dict(zip(clusters.tolist(), _overlap(codes, own, c), strict=True))
+        for name, own in zip(given.view_names, refitted, strict=True)
+    }
+    return of_codes(given, clusters, refitted)._replace(found_without=without)
+
+
+def of_codes(given: Given, clusters: np.ndarray, codes: list[np.ndarray]) -> Markers:
+    """Markers of checked views, with the clusters that each of them is compared in."""
+    c = len(clusters)
+    each = zip(given.views.arrays, codes, strict=True)
+    found = [compare_features(X, own, c) for X, own in each]
+    widths = [len(names) for names in given.feature_names]
+    repeated = zip(given.feature_names, given.view_names, widths, strict=True)
+    columns: dict[str, np.ndarray] = {
+        "view": np.concatenate([np.full(c * d, name, object) for _, name, d in repeated]),
+        "feature": np.concatenate([np.array(one * c, object) for one in given.feature_names]),
+        "cluster": np.concatenate([np.repeat(clusters, d) for d in widths]),
+    }
+    for name in ("effect", "auc", "p", "mean_in", "mean_out"):
+        columns[name] = np.concatenate([getattr(one, name).ravel() for one in found])
+    columns["p_adjusted"] = adjust(columns["p"])
+    order = np.lexsort((-np.abs(columns["effect"]), columns["p"]))
+    return Markers(**{name: one[order] for name, one in columns.items()}, found_without={})
+
+
+def _without(
+    views: Views, k: int, codes: np.ndarray, c: int, estimator: MultiViewClusterer
+) -> np.ndarray:
+    """Clusters of all views but one, numbered like those they overlap; -1 without the others."""
+    others = [j for j in range(len(views.arrays)) if j != k]
+    lacks = np.array([look(views.arrays[j]).gone for j in others])
+    rows = np.flatnonzero(~lacks.all(axis=0))
+    arrays = [views.arrays[j] for j in others]
+    if len(rows) < views.n_samples:
+        arrays = [take(one, rows) for one in arrays]
+    model = clone(estimator).set_params(n_clusters=c)
+    found = model.fit(Views(arrays, [views.names[j] for j in others])).labels_
+    own = np.unique(found, return_inverse=True)[1]
+    both = np.zeros((c, c))
+    np.add.at(both, (own, codes[rows]), 1)
+    place = linear_sum_assignment(both, maximize=True)[1]
+    result = np.full(len(codes), -1)
+    result[rows] = place[own]
+    return result
+
+
+def _overlap(codes: np.ndarray, other: np.ndarray, c: int) -> list[float]:
+    """Jaccard index of every cluster with that of the same number."""
+    return [
+        float(np.sum((codes == k) & (other == k)) / max(np.sum((codes == k) | (other == k)), 1))
+        for k in range(c)
+    ]
+
+
+def write_markers(found: Markers, path: str | Path) -> Path:
+    """Write markers as a .csv file, whole or not at all.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> X = np.array([[1.0], [2], [8], [9]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = write_markers(markers([X], [0, 0, 1, 1]), f"{folder}/markers.csv")
+    ...     path.read_text().splitlines()[0]
+    'view,feature,cluster,effect,auc,p,p_adjusted,mean_in,mean_out'
+    """
+    path = Path(path)
+    with replacing(path) as part, part.open("w", newline="", encoding="utf-8") as stream:
+        rows = csv.writer(stream, lineterminator="\n")
+        columns = found.columns()
+        rows.writerow(columns)
+        numbers = [one.tolist() for one in columns.values()]
+        for row in zip(*numbers, strict=True):
+            rows.writerow([f"{x:.6g}" if isinstance(x, float) else x for x in row])
+    return path

@@ -1,0 +1,110 @@
+"""What a fitted model can tell of its clusters: features, known columns, survival."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sklearn.base import clone
+
+from polyspan.explain.associations import Association, associations
+from polyspan.explain.given import Given, open_given
+from polyspan.explain.known import match_known, read_known
+from polyspan.explain.markers import Markers, markers
+from polyspan.explain.survival import Survival, survival
+from polyspan.inputs.optional import require
+from polyspan.inputs.samples import is_frame
+
+
+class Explanation(NamedTuple):
+    """What the clusters are.
+
+    Attributes
+    ----------
+    markers : Markers
+        Features that tell a cluster from the rest.
+    known : list of Association
+        Clusters against the known columns; empty if none were given.
+    survival : Survival or None
+        Curves and log-rank test, if asked for.
+    """
+
+    markers: Markers
+    known: list[Association]
+    survival: Survival | None
+
+    def frames(self) -> dict[str, Any]:
+        """Tables as pandas.DataFrame (the extra ``tables``), by name."""
+        pandas = require("pandas", "tables", "frames")
+        found = {"markers": self.markers.frame()}
+        if self.known:
+            found["known"] = pandas.DataFrame([one.row() for one in self.known])
+        if self.survival is not None:
+            found["survival"] = pandas.DataFrame(
+                {"cluster": one.cluster, "time": one.times, "alive": one.alive}
+                for one in self.survival.curves
+            ).explode(["time", "alive"], ignore_index=True)
+        return found
+
+
+def explain_model(
+    model: Any,
+    X: Any,
+    *,
+    held_out_view: bool = False,
+    known: Any = None,
+    times: tuple[str, str] | None = None,
+) -> Explanation:
+    """Explain the clusters of a fitted model; ``model.explain`` has the parameters.
+
+    Examples
+    --------
+    >>> from polyspan import ConcatKMeans
+    >>> from polyspan.datasets import make_subspaces
+    >>> data = make_subspaces(60, 3, random_state=0)
+    >>> model = ConcatKMeans(3, random_state=0).fit(data)
+    >>> found = explain_model(model, data, known={"class": data.labels})
+    >>> found.known[0].column, list(found.frames())
+    ('class', ['markers', 'known'])
+    """
+    given = open_given(X, model.views)
+    columns = open_known(known, given)
+    views = dict(zip(given.view_names, given.views.arrays, strict=True))
+    named = open_named(views, given)
+    estimator = clone(model) if held_out_view else None
+    found = markers(named, model.labels_, held_out_view=held_out_view, estimator=estimator)
+    used = {name: one for name, one in columns.items() if name not in (times or ())}
+    lived = None
+    if times is not None:
+        for name in times:
+            if name not in columns:
+                raise ValueError(f"survival: {name!r} is none of the known columns.")
+        lived = survival(model.labels_, *(columns[name] for name in times))
+    return Explanation(found, associations(model.labels_, used) if used else [], lived)
+
+
+def open_named(views: dict[str, Any], given: Given) -> Any:
+    """Checked views with the names of their features, as `markers` takes them."""
+    return _Named(list(views.values()), list(views), given.feature_names, given.ids)
+
+
+class _Named(NamedTuple):
+    """Views and names, in the form of a `Dataset`."""
+
+    views: list[Any]
+    view_names: list[str]
+    columns: list[list[str]]
+    ids: list[str]
+
+
+def open_known(known: Any, given: Given) -> dict[str, Any]:
+    """Known columns in the order of the samples: from a file, a table with ids, or a mapping."""
+    if known is None:
+        return {}
+    ids = given.ids if given.has_ids else None
+    if isinstance(known, str | Path):
+        return read_known(known, ids, len(given.ids)).columns
+    if is_frame(known):
+        columns = {str(name): known[name].tolist() for name in known}
+        if given.has_ids:
+            columns = {"index": known.index.tolist(), **columns}
+        return match_known(columns, ids, len(given.ids), "known").columns
+    return dict(known)
