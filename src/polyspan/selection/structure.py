@@ -192,6 +192,4 @@ def _verdict(agreement: float | None, excess: float | None, p: float) -> tuple[s
         figure, limit = float(excess or 0), STRONG_ALONE
         words = f"clusters of one view have a modularity in it that is {figure:.2f} above noise"
     verdict = "strong" if figure >= limit else "weak"
-    return verdict, (
-        f"the structure is {verdict}: {words} ({limit:g} or more is strong; p = {p:.2g})"
-    )
+    return verdict, f"{words} ({limit:g} or more is strong; p = {p:.2g})"
