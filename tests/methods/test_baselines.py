@@ -66,7 +66,8 @@ def test_spectral_is_scikit_learns(k):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Graph is not fully connected")
         wanted.fit(whole)
-    np.testing.assert_array_equal(model.labels_, wanted.labels_)
+    # The same clusters; their numbers differ where the graph falls into them by itself.
+    assert adjusted_rand_score(wanted.labels_, model.labels_) == 1
     np.testing.assert_array_equal(
         model.affinity_matrix_.toarray(), wanted.affinity_matrix_.toarray()
     )
