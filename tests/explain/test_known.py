@@ -55,7 +55,7 @@ def test_what_tells_nothing_is_named_and_not_tested():
         "name": "different for all", "same": "the same for all", "none": "unknown for all",
         "half": "known in one cluster only",
     }  # fmt: skip
-    assert found["fine"].n == 5
+    assert found["fine"].n_samples == 5
     assert found["fine"].values == ["1", "2"]
     with pytest.raises(ValueError, match="age has 2 values, but there are 6 samples"):
         associations(labels, {"age": [1, 2]})
@@ -128,7 +128,7 @@ def test_log_rank_and_curves():
     assert found.p == pytest.approx(multivariate_logrank_test(T, labels, E).p_value, rel=1e-9)
     for k, curve in enumerate(found.curves):
         own, seen = T[labels == k], E[labels == k]
-        assert (curve.n, curve.events) == (len(own), seen.sum())
+        assert (curve.n_samples, curve.events) == (len(own), seen.sum())
         alive = 1.0
         for t, share in zip(curve.times, curve.alive, strict=True):
             at_risk = np.sum(own >= t)
@@ -146,7 +146,7 @@ def test_events_in_words_and_as_in_r():
     words = ["Dead", "alive", "dead", "Alive", "dead", "dead"]
     assert survival(labels, T, words).p == plain.p
     gaps = survival([*labels, 0], [*T, None], [1, 0, 1, 0, 1, 1, 1])
-    assert (gaps.n, gaps.p) == (6, plain.p)
+    assert (gaps.n_samples, gaps.p) == (6, plain.p)
     with pytest.raises(ValueError, match=r"events .* must be 0 and 1.* got '1', '0', '7'"):
         survival(labels, T, [1, 0, 7, 0, 1, 1])
     with pytest.raises(ValueError, match="times of survival must be numbers"):

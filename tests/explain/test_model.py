@@ -30,7 +30,7 @@ def test_explain_tells_what_the_functions_tell(fitted):
     assert found.markers.feature.tolist() == plain.feature.tolist()
     assert np.array_equal(found.markers.p, plain.p)
     assert [one.column for one in found.known] == ["class"]
-    assert found.known[0].n == 45
+    assert found.known[0].n_samples == 45
     # By id, although the rows are turned round.
     same = normalized_mutual_info_score(classes, model.labels_)
     assert found.known[0].nmi == pytest.approx(same, abs=1e-9)

@@ -25,7 +25,7 @@ class Association(NamedTuple):
         Its name.
     kind : {"classes", "numbers", ""}
         "" if it was not compared.
-    n : int
+    n_samples : int
         Samples for which it is known.
     test : str
         Chi-squared, Fisher, or Kruskal-Wallis; or why it was not compared.
@@ -42,7 +42,7 @@ class Association(NamedTuple):
 
     column: str
     kind: str
-    n: int
+    n_samples: int
     test: str
     statistic: float
     p: float

@@ -19,7 +19,7 @@ class Curve(NamedTuple):
     """The Kaplan-Meier curve of one cluster."""
 
     cluster: Any
-    n: int
+    n_samples: int
     events: int
     times: np.ndarray  # where the curve steps
     alive: np.ndarray  # share that survives beyond each
@@ -36,7 +36,7 @@ class Survival(NamedTuple):
     at_risk: np.ndarray  # (c, ticks) samples that are still observed at each tick
     statistic: float
     p: float
-    n: int  # samples with known time and event
+    n_samples: int  # samples with known time and event
 
 
 def survival(labels: Any, time: Any, event: Any) -> Survival:

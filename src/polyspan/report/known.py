@@ -95,7 +95,7 @@ def _tests(c: Content, found: list[Association]) -> str:
     for one in found:
         numbers = (one.statistic, one.p, one.p_adjusted, one.ari, one.nmi)
         rows.append([
-            cell(one.column), cell(one.kind or None), cell(one.n), cell(one.test),
+            cell(one.column), cell(one.kind or None), cell(one.n_samples), cell(one.test),
             *(cell(_or_none(x)) for x in numbers),
         ])  # fmt: skip
     names = list(found[0].row())
@@ -140,7 +140,12 @@ def _survival(c: Content, colors: list[str], found: Survival) -> str:
     )
     heads = ["Cluster", "Samples", "Events", "Median"]
     rows = [
-        [cell(str(one.cluster)), cell(one.n), cell(one.events), (number(one.median), one.median)]
+        [
+            cell(str(one.cluster)),
+            cell(one.n_samples),
+            cell(one.events),
+            (number(one.median), one.median),
+        ]
         for one in found.curves
     ]
     c.tables["survival"] = lambda: (
@@ -152,7 +157,7 @@ def _survival(c: Content, colors: list[str], found: Survival) -> str:
         ]
     )
     return (
-        f"<h3>Survival</h3><p>Kaplan-Meier curves of {plural(found.n, 'sample')} with numbers at "
+        f"<h3>Survival</h3><p>Kaplan-Meier curves of {plural(found.n_samples, 'sample')} with numbers at "
         f"risk; log-rank test of all clusters: {p_value(found.p)} (chi-squared "
         f"{number(found.statistic)}, {len(found.curves) - 1} degrees of freedom), by lifelines. An "
         "infinite median: more than half survive.</p>"
