@@ -59,7 +59,7 @@ def test_annotations_reach_the_report_and_not_the_clusters(tables, capsys, tmp_p
     with open("drawn/known.csv") as stream:
         rows = {row["column"]: row for row in csv.DictReader(stream)}
     assert set(rows) == {"diet", "age"}
-    assert rows["diet"]["n"] == "44"
+    assert rows["diet"]["n_samples"] == "44"
     with open("drawn/samples.csv") as stream:
         assert [row["Cluster"] for row in csv.DictReader(stream)] == plain
     with open("drawn/markers.csv") as stream:

@@ -157,8 +157,8 @@ def _survival(c: Content, colors: list[str], found: Survival) -> str:
         ]
     )
     return (
-        f"<h3>Survival</h3><p>Kaplan-Meier curves of {plural(found.n_samples, 'sample')} with numbers at "
-        f"risk; log-rank test of all clusters: {p_value(found.p)} (chi-squared "
+        f"<h3>Survival</h3><p>Kaplan-Meier curves of {plural(found.n_samples, 'sample')} with "
+        f"numbers at risk; log-rank test of all clusters: {p_value(found.p)} (chi-squared "
         f"{number(found.statistic)}, {len(found.curves) - 1} degrees of freedom), by lifelines. An "
         "infinite median: more than half survive.</p>"
         + figure(c.figures, "survival", svg)
