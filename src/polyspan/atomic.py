@@ -191,3 +191,21 @@ def _keep(path: Path, kept: dict[Path, Path], handles: list[int]) -> None:
     handle = os.open(second, os.O_RDONLY)
     handles.append(handle)
     lock(handle)
+
+
+def check_place(path: Path) -> None:
+    """Refuse a path where no file can be written.
+
+    Examples
+    --------
+    >>> check_place(Path("nowhere", "labels.csv"))
+    Traceback (most recent call last):
+    ...
+    FileNotFoundError: there is no folder nowhere: create it first
+    """
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder: name a file in it")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {path.parent}: create it first")
+    if not os.access(path.parent, os.W_OK):
+        raise PermissionError(f"the folder {path.parent} is not writable: name another one")

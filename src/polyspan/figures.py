@@ -4,7 +4,6 @@ Everything is drawn on `matplotlib.figure.Figure` objects: no window opens and p
 is not touched, so drawing works on servers and alongside a user's own figures.
 """
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from polyspan.atomic import replacing
+from polyspan.atomic import check_place, replacing
 from polyspan.inputs.optional import require
 from polyspan.solvers.arrays import to_numpy
 
@@ -241,12 +240,7 @@ def check_figure_path(path: str | Path) -> Path:
     path = Path(path)
     if path.suffix.lower() not in FORMATS:
         raise ValueError(f"{path}: the file name of a figure must end in .png, .svg or .pdf")
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder: name a file in it")
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {path.parent}: create it first")
-    if not os.access(path.parent, os.W_OK):
-        raise PermissionError(f"the folder {path.parent} is not writable: name another one")
+    check_place(path)
     return path
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from polyspan.atomic import replacing_all
+from polyspan.atomic import check_place, replacing_all
 from polyspan.cli.annotated import annotated_source, is_annotated
 
 if TYPE_CHECKING:
@@ -72,12 +72,7 @@ def check_labels_name(labels: Path) -> None:
 
 def check_target(path: Path, files: Sequence[str | Path], force: bool) -> None:
     """Refuse a file that cannot be written, or that is one of those that are read."""
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder: name a file in it")
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {path.parent}: create it first")
-    if not os.access(path.parent, os.W_OK):
-        raise PermissionError(f"the folder {path.parent} is not writable: name another one")
+    check_place(path)
     if path.resolve() in {Path(file).resolve() for file in files}:
         raise ValueError(f"{path} is one of the input files: name another file with --out")
     check_absent(path, force)
