@@ -37,6 +37,7 @@ autodoc_member_order = "bysource"
 napoleon_google_docstring = False
 napoleon_use_ivar = True
 napoleon_use_rtype = False
+napoleon_preprocess_types = True  # n_samples in a type is a word, not a link to an attribute
 strip_signature_backslash = True  # else labels_, with its underscore, is a reference
 
 sphinx_gallery_conf = {
