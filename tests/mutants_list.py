@@ -615,6 +615,10 @@ MUTANTS = [
     M("download-flood", "_Limited.write", "if self.left < 0:", "if False:", "test_download"),
     M("constant-after-scaling", "check_varied", "one is not None and is_constant(X)", "False",
       "test_small_machines", select="proportional"),
+    M("constant-in-chunks", "check_directions", 'one == "unit" and same', "False",
+      "test_small_machines", select="vanishes"),
+    M("constant-in-the-first-chunk", "check_directions", "len(found) == len(parts) and ", "",
+      "test_small_machines", select="vanishes"),
     M("mtx-counts", "_check_count", "len(numbers) != wanted", "len(numbers) < wanted",
       "test_matlab", select="market"),
     # --- what the clusters are ---

@@ -123,6 +123,31 @@ def test_proportional_samples_are_constant_too():
     GRMSC(2, scale="standard", random_state=0).fit(views)
 
 
+@pytest.mark.parametrize("form", ["files", "dask", "float32 files"])
+def test_a_view_that_vanishes_is_refused_in_chunks(form, tmp_path):
+    """In memory it always was; in chunks all labels came out as 0."""
+    rng = np.random.default_rng(0)
+    ages, rest = np.outer(rng.uniform(20, 60, 41), [0.3, 0.7]), rng.normal(size=(41, 4))
+    dtype = np.float32 if form.startswith("float32") else np.float64
+    views = {"rest": rest.astype(dtype), "age": ages.astype(dtype)}
+    if form == "dask":
+        da = pytest.importorskip("dask.array")
+        lazy = {name: da.from_array(X, chunks=(20, -1)) for name, X in views.items()}
+    else:
+        lazy = {name: tmp_path / f"{name}.npy" for name in views}
+        for name, X in views.items():
+            np.save(lazy[name], X)
+    model = AnchorGRMSC(2, n_anchors=5, chunk_size=20, scale="unit", random_state=0)
+    with pytest.raises(ValueError, match=r"view 'age' is constant after scale=\"unit\""):
+        model.fit(lazy)
+    views["age"][40] = [0.7, 0.3]  # the last chunk has one row, of another direction
+    if form == "dask":
+        lazy["age"] = da.from_array(views["age"], chunks=(20, -1))
+    else:
+        np.save(lazy["age"], views["age"])
+    model.fit(lazy)
+
+
 @pytest.mark.parametrize("name", ["grmsc", "concatkmeans"])
 def test_fewer_clusters_than_asked_for_are_said(name):
     X = np.repeat(np.eye(3), 6, axis=0)

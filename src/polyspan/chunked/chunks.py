@@ -16,7 +16,16 @@ from polyspan.chunked.workers import Cluster, Threads, bounds
 from polyspan.inputs.memory import available_memory
 from polyspan.inputs.optional import require
 from polyspan.inputs.rows import Content, check_content, joined, look
-from polyspan.inputs.scaling import STANDARDISED, Scale, Scaling, scaling_per_view, standard, unit
+from polyspan.inputs.scaling import (
+    STANDARDISED,
+    Scale,
+    Scaling,
+    constant_view,
+    is_constant,
+    scaling_per_view,
+    standard,
+    unit,
+)
 from polyspan.inputs.views import Views
 from polyspan.solvers.arrays import Array
 
@@ -125,7 +134,8 @@ def make_chunks(
         spans = bounds(n, size)
         raw = [Rows(views.arrays, *span, scale, None, dtype) for span in spans]
     moments: list[Any] | None = None
-    standardised = [one in STANDARDISED for one in scaling_per_view(scale, len(views.arrays))]
+    scales = scaling_per_view(scale, len(views.arrays))
+    standardised = [one in STANDARDISED for one in scales]
     if new or any(standardised):
         seen = workers.collect(workers.map(inspect, raw))
         if new:
@@ -133,6 +143,7 @@ def make_chunks(
                 joined([part.content for part in parts]) for parts in zip(*seen, strict=True)
             ]
             check_content(contents, views.names)
+            check_directions(seen, views, scales)
         if any(standardised):
             found = zip(standardize(seen), standardised, strict=True)
             moments = [one if wanted else None for one, wanted in found]
@@ -184,6 +195,7 @@ class Inspected(NamedTuple):
     size: np.ndarray  # largest absolute value of each column
     mean: np.ndarray
     squares: np.ndarray  # sums of squared deviations from the mean, in units of the size
+    direction: np.ndarray | None  # of all rows, if they have the same one
 
 
 def inspect(chunk: Any) -> list[Inspected]:
@@ -197,8 +209,33 @@ def inspect(chunk: Any) -> list[Inspected]:
         units = np.where(size > 0, size, 1)  # squares of very large numbers would overflow
         mean = (clean / units).mean(axis=0)
         squares = ((clean / units - mean) ** 2).sum(axis=0)
-        found.append(Inspected(look(part), size, mean * units, squares))
+        rows = clean.astype(np.float32) if part.dtype == np.float32 else clean
+        found.append(Inspected(look(part), size, mean * units, squares, direction(rows)))
     return found
+
+
+def direction(part: np.ndarray) -> np.ndarray | None:
+    """The direction of all rows, or None if they do not have the same one.
+
+    Examples
+    --------
+    >>> direction(np.array([[3.0, 4.0], [6.0, 8.0]])), direction(np.eye(2))
+    (array([0.6, 0.8]), None)
+    """
+    if len(part) > 1 and not (is_constant(unit(part[:100])) and is_constant(unit(part))):
+        return None
+    return unit(part[:1])[0]
+
+
+def check_directions(
+    seen: Sequence[Sequence[Inspected]], views: Views, scales: Sequence[Scaling]
+) -> None:
+    """Raise if all rows of a view are equal once they have unit length."""
+    for parts, view, name, one in zip(zip(*seen, strict=True), *views, scales, strict=True):
+        found = [part.direction for part in parts if part.direction is not None]
+        same = len(found) == len(parts) and (len(found) == 1 or is_constant(np.array(found)))
+        if one == "unit" and same:
+            raise constant_view(name, one, view.shape[1])
 
 
 def standardize(chunks: Sequence[Sequence[Inspected]]) -> list[tuple[np.ndarray, ...]]:
