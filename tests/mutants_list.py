@@ -619,6 +619,10 @@ MUTANTS = [
       "test_small_machines", select="vanishes"),
     M("constant-in-the-first-chunk", "check_directions", "len(found) == len(parts) and ", "",
       "test_small_machines", select="vanishes"),
+    M("store-not-locked", "store:alone", "if lock(handle) is False:", "if False:", "test_runner",
+      select="second_run"),
+    M("dask-not-waited-for", "active_client", "client.wait_for_workers(1)", "return client",
+      "test_anchorgrmsc_dask", select="wait"),
     M("mtx-counts", "_check_count", "len(numbers) != wanted", "len(numbers) < wanted",
       "test_matlab", select="market"),
     # --- what the clusters are ---
