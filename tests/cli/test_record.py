@@ -142,6 +142,25 @@ def test_repeat_follows_no_path_from_the_settings(no_work, folder, capsys, name)
     assert names(folder) == before
 
 
+WRONG = {
+    "files": "a.csv", "clusters": True, "method": 3, "set": [], "seed": "x", "id": "name",
+    "drop": [1], "missing": None, "header": "no", "dataset": ["ngs"], "budget": "long", "keep": {},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_settings_of_another_kind_are_named(no_work, capsys, name):
+    asked = {"files": FILES, "clusters": 3, "method": None, "set": {}, "seed": 0, "id": [],
+             "drop": [], "missing": "fail", "header": None}  # fmt: skip
+    settings = {
+        "format": 1, "polyspan": "0", "labels": "labels.csv", "labels_sha256": "",
+        "sha256": ["", ""], "asked": asked | {name: WRONG[name]},
+    }  # fmt: skip
+    Path("x.json").write_text(json.dumps(settings))
+    assert main(["fit", "--repeat", "x.json"]) == 2
+    assert f"x.json: '{name}' cannot be {WRONG[name]!r}: use the file" in capsys.readouterr().err
+
+
 def test_settings_too_deep_to_read(no_work, capsys):
     Path("x.json").write_text("[" * 100_000)
     assert main(["fit", "--repeat", "x.json"]) == 2

@@ -22,10 +22,17 @@ if TYPE_CHECKING:
     from polyspan.datasets import MatchedViews
 
 FORMAT = 1  # of the settings file
-ASKED = {"files", "clusters", "method", "set", "seed", "id", "drop", "missing", "header"}
+Kinds = tuple[type, ...]
+NONE, WORDS = type(None), (list, type(None))
+ASKED: dict[str, Kinds] = {
+    "files": (list,), "clusters": (int, str, NONE), "method": (str, NONE), "set": (dict,),
+    "seed": (int,), "id": WORDS, "drop": WORDS, "missing": (str,), "header": (bool, NONE),
+}  # fmt: skip
 # Older settings files do not have these.
-ASKED_LATER = {
-    "budget", "dataset", "device", "impute", "keep", "layers", "max_missing", "obsm", "samples",
+ASKED_LATER: dict[str, Kinds] = {
+    "budget": (int, float, NONE), "dataset": (str, NONE), "device": (str, NONE),
+    "impute": (str,), "keep": WORDS, "layers": WORDS, "max_missing": (int, float), "obsm": WORDS,
+    "samples": (str, NONE),
 }  # fmt: skip
 
 
@@ -135,7 +142,8 @@ def read_settings(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text("utf-8"))
         keys = {"sha256", "labels", "labels_sha256", "polyspan"}
-        complete = keys <= set(found) and ASKED <= set(found["asked"]) <= ASKED | ASKED_LATER
+        known, names = ASKED | ASKED_LATER, set(found["asked"])
+        complete = keys <= set(found) and set(ASKED) <= names <= set(known)
         if found["format"] != FORMAT or not complete:
             raise ValueError
         name = Path(found["labels"])
@@ -150,6 +158,10 @@ def read_settings(path: Path) -> dict[str, Any]:
         raise ValueError(
             f"{path} is not the settings file of a run: use the .json file next to the labels"
         ) from error
+    for name, value in found["asked"].items():
+        wrong = not isinstance(value, known[name]) or (value is True and bool not in known[name])
+        if wrong or (isinstance(value, list) and not all(isinstance(one, str) for one in value)):
+            raise ValueError(f"{path}: {name!r} cannot be {value!r:.60}: use the file as written")
     return found
 
 

@@ -98,6 +98,8 @@ def find_entry(name: str) -> Entry:
     polyspan.datasets.registry.UnknownDatasetError: no data set is called 'bbsport', did you mean
     'bbcsport'? Known: digits, ...
     """
+    if not isinstance(name, str):
+        raise TypeError(f"name must be the name of a data set, not {name!r:.60}")
     spellings = {
         spelling: entry
         for entry in read_registry().values()
