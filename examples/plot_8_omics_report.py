@@ -37,13 +37,12 @@ for sentence in model.scaling_:
 import tempfile
 from pathlib import Path
 
+import matplotlib.pyplot as plt
+
 with tempfile.TemporaryDirectory() as folder:
     picture = Path(folder, "clusters.png")
     page = model.report(f"{folder}/report.html", known=known, picture=picture)
     print(f"{page.name}: {page.stat().st_size / 1e3:.0f} kB")
-
-    import matplotlib.pyplot as plt
-
     image = plt.imread(picture)
 
 figure = plt.figure(figsize=(8, 8 * image.shape[0] / image.shape[1]))
@@ -56,7 +55,7 @@ plt.show()
 # ``found.frames()`` has both as tables of pandas.
 found = model.explain(known=known)
 for one in found.known:
-    print(f"{one.column:10} {one.test:12} corrected p = {one.p_adjusted:.2g}, ARI {one.ari:.2f}")
+    print(f"{one.column:14} {one.test:22} corrected p = {one.p_adjusted:.2g}, ARI {one.ari:.2f}")
 for cluster in sorted(set(model.labels_)):
     for view in data.view_names:
         best = found.markers.top(4, cluster=cluster, view=view)

@@ -27,8 +27,9 @@ def draw_picture(figures: Mapping[str, str]) -> "Figure":
     >>> len(figure.axes)
     1
     """
-    rows = [[name for name in row if name in figures] for row in (["map", "consensus"], [*TITLES])]
-    rows = [rows[0], [name for name in rows[1] if name not in rows[0]]]
+    rows = [
+        [name for name in row if name in figures] for row in (["map", "consensus"], ["features"])
+    ]
     side = (WIDE - GAP) / 2
     boxes, down = {}, 0.0  # left, top, width and height by name
     for row in rows:
@@ -40,9 +41,8 @@ def draw_picture(figures: Mapping[str, str]) -> "Figure":
     figure = new_figure(WIDE / 72, down / 72)
     figure.set_layout_engine("none")
     for name, (left, top, wide, tall) in boxes.items():
-        place = (left / WIDE, 1 - (top + tall) / down, wide / WIDE, tall / down)
-        axes = figure.add_axes(place)
-        draw_svg(axes, figures[name])
+        box = (left / WIDE, 1 - (top + tall) / down, wide / WIDE, tall / down)
+        draw_svg(figure.add_axes(box), figures[name])
         at = ((left + 2) / WIDE, 1 - (top - 10) / down)
         figure.text(*at, TITLES[name], size=14, color=INK)
     return figure

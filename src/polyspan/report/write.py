@@ -31,7 +31,7 @@ def write_report(
     title: str = "",
     notes: Iterable[str] = (),
     feature_names: Sequence[Sequence[str]] | None = None,
-    known: Mapping[str, Sequence[Any]] | None = None,
+    known: Mapping[str, Any] | None = None,
     survival: tuple[str, str] | None = None,
     figures: str | Path | None = None,
     picture: str | Path | None = None,
