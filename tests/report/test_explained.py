@@ -274,6 +274,17 @@ def test_figures_as_png_have_the_colours_in_their_places():
     assert red[:, 0].max() == pytest.approx(12 + 130, abs=2)  # down to half
 
 
+def test_landmarks_have_different_names(tmp_path):
+    """Sections, and tables that scroll, in the list that a screen reader offers."""
+    data, consensus, votes, _ = voted(60)
+    text = report(tmp_path, data, consensus, known={"diet": votes[0].astype(str)})
+    names = re.findall(r'role="region" aria-label="([^"]+)"', text)
+    names += re.findall(r'aria-labelledby="(h-[^"]+)"', text)
+    names = [name.removeprefix("h-").lower() for name in names]
+    assert {"features", "clusters", "samples", "table of samples"} <= set(names)
+    assert len(set(names)) == len(names)
+
+
 def test_one_picture_has_map_matrix_and_features(tmp_path):
     data, consensus, _, _ = voted(60)
     report(tmp_path, data, consensus, picture=tmp_path / "one.png")
