@@ -12,7 +12,7 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.installed-plot ## cluster bundled digits, print scores, draw polyspan-demo.png
+demo: $(VENV)/.installed-plot ## cluster bundled data; writes and opens polyspan-demo.html (half a minute)
 	$(BIN)/polyspan demo
 
 test: $(VENV)/.installed-$(EXTRAS) ## all tests and doctests (some need POLYSPAN_DATA, see README; minutes)
@@ -43,7 +43,8 @@ reference: $(VENV)/.installed-plot ## the table of results in the README (needs 
 	$(BIN)/python benchmarks/reference.py
 
 figure: $(VENV)/.installed-plot ## the picture in the README
-	$(BIN)/polyspan demo --force --out docs/images/demo.png
+	$(BIN)/polyspan demo --force --no-open --out docs/images/demo.png
+	@rm docs/images/demo.html
 
 methods: $(VENV)/.installed-plot ## the tables of methods and of data sets: docs/methods.md, docs/data-sets.md
 	$(BIN)/python docs/make_methods.py

@@ -58,7 +58,7 @@ html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
     "logo": {"text": "polyspan"},
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 5,
     "navigation_with_keys": False,
     "show_toc_level": 2,
     "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
@@ -66,7 +66,9 @@ html_theme_options = {
     "footer_end": [],
     "primary_sidebar_end": [],
 }
-html_sidebars = {"index": [], "changelog": [], "contributing": []}
+# Pages without pages below them: their sidebar would be empty.
+ALONE = ("index", "overview", "structure", "glossary", "changelog", "contributing")
+html_sidebars = {page: [] for page in ALONE}
 
 
 # Files outside docs/ that a page of the site includes: links to them lead to that page.

@@ -19,6 +19,25 @@ def test_there_are_examples():
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 @pytest.mark.slow
 def test_example_runs(path, tmp_path, monkeypatch, capsys):
+    run(path, tmp_path, monkeypatch)
+    printed = capsys.readouterr().out
+    assert printed
+    assert "nan" not in printed.lower()
+
+
+@pytest.mark.slow
+def test_the_omics_example_runs_without_its_data(tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("POLYSPAN_DATA", raising=False)
+    monkeypatch.setenv("POLYSPAN_CACHE", str(tmp_path / "nothing"))
+    [path] = [path for path in EXAMPLES if "omics" in path.stem]
+    run(path, tmp_path, monkeypatch)
+    printed = capsys.readouterr().out
+    assert "Taking other data: nutrimouse is neither in $POLYSPAN_DATA nor in the cache" in printed
+    assert "Dataset('wdbc': 100 samples" in printed
+
+
+def run(path, tmp_path, monkeypatch):
+    """Run an example: it draws, and leaves no file."""
     import matplotlib.pyplot as plt
 
     monkeypatch.chdir(tmp_path)
@@ -33,9 +52,6 @@ def test_example_runs(path, tmp_path, monkeypatch, capsys):
     finally:
         plt.close("all")
         plt.switch_backend(backend)
-    printed = capsys.readouterr().out
-    assert printed
-    assert "nan" not in printed.lower()
     assert list(tmp_path.iterdir()) == []
 
 

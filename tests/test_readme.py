@@ -48,6 +48,36 @@ def test_links_and_pictures_are_here():
     assert (ROOT / "docs/images/demo.png").stat().st_size < 150_000
 
 
+@pytest.mark.slow
+def test_what_is_said_of_digits():
+    from polyspan import GRMSC, ConcatKMeans, ConcatSpectral
+    from polyspan.datasets import load_digits_views
+
+    assert "On 600 digits (`load_digits_views(600)`, one seed) GRMSC" in README
+    data = load_digits_views(600)
+    models = [GRMSC(10), GRMSC(10, affinity="sparse"), ConcatKMeans(10), ConcatSpectral(10)]
+    dense, sparse, kmeans, spectral = (
+        clustering_scores(data.labels, model.set_params(random_state=0).fit_predict(data.views))
+        for model in models
+    )
+    assert dense["nmi"] < kmeans["nmi"] < spectral["nmi"]
+    assert sparse["nmi"] == pytest.approx(spectral["nmi"], abs=0.01)
+
+
+@pytest.mark.slow
+def test_what_is_said_of_the_demo(capsys):
+    from polyspan.cli.demo import run_demo
+
+    rows = run_demo(out=None)
+    said = re.search(
+        r"the consensus has an NMI of (\S+), and the plain `ConcatSpectral` (\S+); told to "
+        r"standardise the features, which the consensus finds out by itself, that has (\S+)\.\n",
+        README,
+    )
+    found = [row.scores["nmi"] for row in list(rows.values())[:3]]
+    assert [float(number) for number in said.groups()] == pytest.approx(found, abs=0.005)
+
+
 def test_every_method_is_in_one_family():
     """And nothing else is."""
     from polyspan import METHODS

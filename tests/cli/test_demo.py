@@ -4,27 +4,44 @@ import builtins
 import os
 import re
 import sys
+import webbrowser
 from pathlib import Path
 
 import pytest
 
-from polyspan import figures
-from polyspan.cli import demo
+from polyspan.cli import demo, work
 from polyspan.cli.main import main
-from polyspan.datasets import load_digits_views
-from polyspan.metrics import SCORES
-from polyspan.solvers.loop import Run
+from polyspan.datasets import load_nuclei_views
+from polyspan.metrics import SCORES, clustering_scores
 
-ROWS = ["GRMSC", "GRMSC, sparse affinity", "ConcatKMeans", "ConcatSpectral"]
+ROWS = ["ConsensusClusterer", "ConcatSpectral", "ConcatSpectral, standard", "ConcatKMeans"]
 SMALL = ["demo", "--samples", "60"]
+FILES = ["polyspan-demo.html", "polyspan-demo.png"]
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """An empty folder to work in, and a terminal of the usual width."""
+    """An empty folder to work in, and a terminal of the usual width; no browser."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
+
+    def refuse(*args):
+        raise AssertionError("a browser was opened")
+
+    monkeypatch.setattr(webbrowser, "open", refuse)
     return tmp_path
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """The fits of `polyspan demo --samples 60`."""
+    return demo.fit_all(load_nuclei_views(60), 0)
+
+
+@pytest.fixture
+def ready(fitted, monkeypatch):
+    """The fits are done."""
+    monkeypatch.setattr(demo, "fit_all", lambda *args: fitted)
 
 
 @pytest.fixture
@@ -56,42 +73,57 @@ def scores(out):
     found = {}
     for line in out.splitlines():
         for row in ROWS:
-            if match := re.fullmatch(rf"{row}((?: +\d\.\d+)+) +\d+\.\d s *", line):
+            if match := re.fullmatch(rf"{row}((?: +\d\.\d+)+) +\d[\d.]* s *", line):
                 found[row] = [float(number) for number in match[1].split()]
     return found
 
 
-def test_demo_prints_the_table_and_draws(folder, capsys):
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_demo_prints_the_verdict_and_the_table_and_writes(folder, capsys):
     assert main(SMALL) == 0
     out, err = capsys.readouterr()
     table = scores(out)
     assert list(table) == ROWS
     assert all(len(numbers) == 6 for numbers in table.values())
     assert err == ""  # no progress bar without a terminal
-    assert "n_neighbors=30, lam1=100.0, lam2=1000.0" in out
-    assert "Figure: polyspan-demo.png" in out
-    assert max(len(line) for line in out.splitlines() if not line.startswith("Dataset")) <= 80
-    assert [path.name for path in folder.iterdir()] == ["polyspan-demo.png"]
-    assert (folder / "polyspan-demo.png").read_bytes().startswith(b"\x89PNG")
+    told = " ".join(out.split())
+    assert "The diagnosis is only used for the scores." in told
+    assert "structure: " in told
+    assert re.search(r"consensus of \d+ members, chosen without labels from \d+ that ran", told)
+    assert "samples per cluster 0: " in told
+    assert "certainty 0." in told
+    assert out.endswith("\nReport: polyspan-demo.html\nPicture: polyspan-demo.png\n")
+    assert max(len(line.rstrip()) for line in out.splitlines()) <= 80
+    assert names(folder) == FILES
+    assert Path("polyspan-demo.png").read_bytes().startswith(b"\x89PNG")
+    page = Path("polyspan-demo.html").read_text("utf-8")
+    assert "Breast tumours, by their cell nuclei" in page
+    assert "<bdi>concave points</bdi>" in page  # features have names
+    assert "polyspan demo --samples 60 --seed 0" in page
+    assert "diagnosis" in page
 
 
-def test_demo_shows_nine_scores_when_there_is_room(capsys, monkeypatch):
+def test_demo_shows_nine_scores_when_there_is_room(ready, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
-    assert main([*SMALL, "--no-figure"]) == 0
+    assert main([*SMALL, "--no-files"]) == 0
     assert {len(numbers) for numbers in scores(capsys.readouterr().out).values()} == {9}
 
 
-def test_demo_prints_what_the_methods_score(folder, capsys):
-    rows = demo.run_demo(60, seed=1, out=None)
+def test_demo_prints_what_the_methods_score(ready, folder, capsys):
+    data = load_nuclei_views(60)
+    rows = demo.run_demo(60, out=None)
     printed = scores(capsys.readouterr().out)
     for name, row in rows.items():
-        assert printed[name][0] == pytest.approx(row.scores["nmi"], abs=5e-4)
-        assert printed[name][3] == pytest.approx(row.scores["avg_entropy"], abs=5e-4)
-    assert rows[ROWS[1]].model.affinity == "sparse"
-    assert (
-        rows[ROWS[0]].model.get_params()
-        == type(rows[ROWS[0]].model)(n_clusters=10, random_state=1).get_params()
-    )  # nothing is tuned
+        expected = clustering_scores(data.labels, row.model.labels_)
+        assert printed[name][0] == pytest.approx(expected["nmi"], abs=5e-4)
+        assert printed[name][3] == pytest.approx(expected["avg_entropy"], abs=5e-4)
+    for name, scale in (("ConcatSpectral, standard", "standard"), ("ConcatSpectral", "unit")):
+        assert rows[name].model.scale == scale
+    consensus = rows[ROWS[0]].model
+    assert consensus.get_params() == type(consensus)(2, random_state=0).get_params()  # untuned
     assert list(folder.iterdir()) == []
 
 
@@ -106,34 +138,39 @@ def test_the_best_is_bold_and_entropy_is_best_when_low():
     assert ["bold" in cell for cell in cells["entropy"]] == [False, True, False]
 
 
-def test_seed_and_samples_matter(capsys):
-    outs = []
-    for seed in ("1", "1", "2"):
-        assert main(["demo", "--samples", "50", "--seed", seed, "--no-figure"]) == 0
-        outs.append(scores(capsys.readouterr().out))
-    assert outs[0] == outs[1] != outs[2]
+def test_seed_and_samples_matter(fitted, monkeypatch):
+    asked = []
+    monkeypatch.setattr(demo, "fit_all", lambda data, seed: asked.append((data, seed)) or fitted)
+    for arguments in (["--seed", "1"], ["--seed", "1"], ["--seed", "2"]):
+        assert main(["demo", "--samples", "50", "--no-files", *arguments]) == 0
+    assert [seed for _, seed in asked] == [1, 1, 2]
+    first, second, third = (data.views[0] for data, _ in asked)
+    assert first.shape == (50, 10)
+    assert (first == second).all()
+    assert not (first == third).all()
 
 
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
-def test_demo_out(folder, ending):
+def test_demo_out(ready, folder, ending):
     assert main([*SMALL, "--out", f"mine.{ending}"]) == 0
-    assert [path.name for path in folder.iterdir()] == [f"mine.{ending}"]
+    assert names(folder) == sorted(["mine.html", f"mine.{ending}"])
 
 
-def test_demo_replaces_its_own_file_but_no_other(folder, capsys):
-    for name in ("polyspan-demo.png", "mine.png"):
-        Path(name).write_bytes(b"old")
+@pytest.mark.parametrize("name", ["mine.png", "mine.html"])
+def test_demo_replaces_its_own_files_but_no_other(ready, capsys, name):
+    for file in (*FILES, name):
+        Path(file).write_bytes(b"old")
     assert main(SMALL) == 0
-    assert Path("polyspan-demo.png").read_bytes() != b"old"
+    assert all(Path(file).read_bytes() != b"old" for file in FILES)
     capsys.readouterr()
     assert main([*SMALL, "--out", "mine.png"]) == 1
     assert capsys.readouterr() == (
         "",
-        "polyspan: mine.png exists: use --force to replace it, or name another file\n",
+        f"polyspan: {name} exists: use --force to replace it, or name another file\n",
     )
-    assert Path("mine.png").read_bytes() == b"old"
+    assert Path(name).read_bytes() == b"old"
     assert main([*SMALL, "--out", "mine.png", "--force"]) == 0
-    assert Path("mine.png").read_bytes() != b"old"
+    assert Path(name).read_bytes() != b"old"
 
 
 @pytest.mark.parametrize(
@@ -152,7 +189,7 @@ def test_demo_refuses_before_any_work(folder, no_work, capsys, out, words):
     assert stdout == ""
     assert stderr.startswith(f"polyspan: {words}")
     assert stderr.count("\n") == 1
-    assert [path.name for path in folder.iterdir()] == ["folder.png"]
+    assert names(folder) == ["folder.png"]
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
@@ -165,11 +202,11 @@ def test_demo_refuses_a_folder_without_permission(folder, no_work, capsys):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--samples", "19"], "--samples must be from 20 to 1797, got 19"),
-        (["--samples", "1798"], "--samples must be from 20 to 1797, got 1798"),
+        (["--samples", "39"], "--samples must be from 40 to 569, got 39"),
+        (["--samples", "570"], "--samples must be from 40 to 569, got 570"),
         (["--samples", "many"], "argument --samples: invalid int value: 'many'"),
         (["--seed", "-1"], "--seed must be from 0 to 2**32 - 1, got -1"),
-        (["--out", "a.png", "--no-figure"], "not allowed with argument --out"),
+        (["--out", "a.png", "--no-files"], "not allowed with argument --out"),
     ],
 )
 def test_demo_wrong_arguments(no_work, capsys, arguments, words):
@@ -178,17 +215,16 @@ def test_demo_wrong_arguments(no_work, capsys, arguments, words):
     assert words in capsys.readouterr().err
 
 
-def test_demo_without_matplotlib(folder, no_matplotlib, capsys):
-    assert main(SMALL) == 1
+def test_demo_without_matplotlib_has_a_report(ready, folder, no_matplotlib, capsys):
+    assert main(SMALL) == 0
     out, err = capsys.readouterr()
-    assert list(scores(out)) == ROWS
-    assert err == 'polyspan: a figure needs matplotlib: pip install "polyspan[plot]"\n'
-    assert main([*SMALL, "--no-figure"]) == 0
-    assert list(folder.iterdir()) == []
+    assert err == 'polyspan: note: a figure needs matplotlib: pip install "polyspan[plot]"\n'
+    assert out.endswith("\nReport: polyspan-demo.html\n")
+    assert names(folder) == FILES[:1]
 
 
 @pytest.mark.parametrize("error", [OSError("the disk is full"), KeyboardInterrupt()])
-def test_nothing_half_written_stays(folder, capsys, monkeypatch, error):
+def test_nothing_half_written_stays(ready, folder, capsys, monkeypatch, error):
     from matplotlib.figure import Figure
 
     def break_off(self, path, **options):
@@ -196,45 +232,77 @@ def test_nothing_half_written_stays(folder, capsys, monkeypatch, error):
         raise error
 
     monkeypatch.setattr(Figure, "savefig", break_off)
-    Path("polyspan-demo.png").write_bytes(b"old")
+    for file in FILES:
+        Path(file).write_bytes(b"old")
     assert main(SMALL) in (1, 130)
-    assert [path.name for path in folder.iterdir()] == ["polyspan-demo.png"]
-    assert Path("polyspan-demo.png").read_bytes() == b"old"
+    assert names(folder) == FILES
+    assert all(Path(file).read_bytes() == b"old" for file in FILES)
     assert capsys.readouterr().err.startswith("polyspan: ")
 
 
-def test_progress_follows_the_iterations(monkeypatch):
+@pytest.mark.parametrize(
+    ("terminal", "platform", "environment", "opens"),
+    [
+        (True, "linux", {"DISPLAY": ":0"}, True),
+        (True, "linux", {"WAYLAND_DISPLAY": "wayland-0"}, True),
+        (True, "darwin", {}, True),
+        (True, "win32", {}, True),
+        (True, "linux", {}, False),  # no screen
+        (False, "linux", {"DISPLAY": ":0"}, False),  # a script
+        (True, "linux", {"DISPLAY": ":0", "SSH_CONNECTION": "1"}, False),  # a screen elsewhere
+        (True, "darwin", {"CI": "true"}, False),
+    ],
+)
+def test_a_browser_opens_where_it_is_seen(
+    ready, monkeypatch, folder, terminal, platform, environment, opens
+):
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "SSH_CONNECTION", "CI"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    opened = []
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
+    monkeypatch.setattr(demo.sys, "platform", platform)
+    assert demo.has_screen() == opens
+    if environment.get("DISPLAY") and opens:
+        assert main([*SMALL, "--no-open"]) == 0
+        assert opened == []
+        assert main(SMALL) == 0
+        assert opened == [(folder / "polyspan-demo.html").as_uri()]
+
+
+def test_progress_is_shown_while_it_works(monkeypatch):
     seen = []
-    monkeypatch.setattr(demo, "follow", lambda bar, task, run: seen.append((task, run.n_iter)))
-    rows = demo.fit_all(load_digits_views(60), 0)
-    iterations = [n for task, n in seen if task == 0]
-    assert iterations == list(range(1, rows["GRMSC"].model.n_iter_ + 1))
-    assert {task for task, _ in seen} == {0, 1}
+
+    class Bar:
+        def __enter__(self):
+            seen.append("shown")
+
+        def __exit__(self, *error):
+            seen.append("gone")
+
+    def stop(self, X):
+        raise KeyboardInterrupt("here")
+
+    monkeypatch.setattr(work, "showing", lambda what: seen.append(what) or Bar())
+    monkeypatch.setattr("polyspan.ConsensusClusterer.fit", stop)
+
+    with pytest.raises(KeyboardInterrupt, match="here"):
+        demo.fit_all(load_nuclei_views(60), 0)
+    assert seen == ["ConsensusClusterer", "shown", "gone"]
 
 
-def test_the_bar_on_a_terminal(monkeypatch, capsys):
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    run = Run("solver", max_iter=50, tol=3e-7)
-    with demo.progress_bar() as bar:
-        task = bar.add_task("solver", total=None, words="")
-        for iteration in run:
-            run.check(size=10.0**-iteration)
-            demo.follow(bar, task, run)
-            if iteration == 3:
-                assert (
-                    bar.tasks[0].total == 7
-                )  # a tenth per iteration: 1e-7 comes four iterations on
-                bar.refresh()
-    assert "iteration 3 of about 7, 0 s left" in capsys.readouterr().err
+def test_the_views_are_the_columns_of_scikit_learn():
+    from sklearn.datasets import load_breast_cancer
 
-
-def test_the_figure_shows_what_was_found():
-    data = load_digits_views(60)
-    row = demo.fit_all(data, 0)[demo.SHOWN]
-    figure = demo.draw(data, row.model)
-    digits, affinity, convergence = figure.axes
-    assert digits.images[0].get_array().shape[0] == 10 * 10  # ten clusters
-    assert affinity.images[0].get_array().shape == (60, 60)
-    assert len(convergence.lines[0].get_xdata()) == row.model.n_iter_
-    assert figures.FORMATS[0] == demo.DEFAULT_FIGURE.suffix
+    whole, data = load_breast_cancer(), load_nuclei_views()
+    for k, view in enumerate(("mean", "error", "worst")):
+        assert (data.views[k] == whole.data[:, 10 * k : 10 * k + 10]).all()
+        assert data.columns[k][7] == "concave points"
+        assert data.view_names[k] == view
+    assert (data.labels == whole.target).all()
+    assert set(data.extra["diagnosis"][data.labels == 0]) == {"malignant"}
+    assert (load_nuclei_views(50).views[0] != load_nuclei_views(50, 1).views[0]).any()
+    with pytest.raises(ValueError, match=r"n_samples must be from 2 to 569, got 570"):
+        load_nuclei_views(570)

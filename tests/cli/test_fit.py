@@ -262,8 +262,15 @@ def test_choice_without_labels(capsys):
 
 
 def test_budget_of_the_choice(capsys):
-    assert main(["fit", *FILES, "--clusters", "3", "--budget", "0"]) == 0
-    assert "consensus of 1 member, chosen without labels from 1 that ran" in capsys.readouterr().out
+    asked = ["fit", *FILES, "--clusters", "3", "--budget", "0"]
+    assert main(asked) == 0
+    told = capsys.readouterr().out
+    assert "consensus of 1 member, chosen without labels from 1 that ran" in told
+    assert "agreement  seconds" not in told
+    assert main([*asked, "--force", "--verbose"]) == 0
+    told = capsys.readouterr().out
+    assert "members" in told
+    assert re.search(r"^subspace, unit +0/\d+ +0 +- +0.0$", told, flags=re.M)  # by scaling, too
     settings = json.loads(Path("labels.json").read_text())
     statuses = [row["status"] for row in settings["members"]]
     assert statuses == ["ok"] + ["not run"] * (len(statuses) - 1)

@@ -1,5 +1,6 @@
 """What all commands share: help, unknown names, and that help is quick."""
 
+import os
 import subprocess
 import sys
 
@@ -57,6 +58,24 @@ def test_help_of_fit_explains_budget_device_and_repeat(capsys):
     assert "--budget SECONDS start no new member of the consensus after this time" in told
     assert "--device D where to compute, such as cuda" in told
     assert "writes LABELS-again.csv unless --out names another file" in told
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="its pipes break otherwise")
+@pytest.mark.parametrize(
+    "arguments", [["data", "list"], ["data", "list", "ngs"], ["info"]], ids=" ".join
+)
+@pytest.mark.parametrize("buffered", ["", "1"])
+def test_a_closed_pipe_ends_quietly(arguments, buffered):
+    """`polyspan ... | head`: rich prints the first and the last, print the second."""
+    command = [sys.executable, "-m", "polyspan", *arguments]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=os.environ | {"PYTHONUNBUFFERED": buffered},
+    )  # fmt: skip
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    assert process.wait(60) == 141
+    process.stderr.close()
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def test_registry_says_what_the_sources_say(data_dir, omics_dir):
         assert file.bytes == int(row["bytes"])
     assert {file.name for files in known.values() for file in files} == {*rows, "yale_mtv.mat"}
     assert set(known) == {row["name"] for row in rows.values()} | {
-        *("digits", "yale_mtv", "nutrimouse_diet"),
+        *("digits", "wdbc", "yale_mtv", "nutrimouse_diet"),
     }
 
 

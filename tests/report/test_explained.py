@@ -16,6 +16,8 @@ from polyspan import ConcatKMeans, ConsensusClusterer, MeanGraph
 from polyspan.report import agreement, content, drawings
 from polyspan.report.content import check_content
 from polyspan.report.measure import compare_view
+from polyspan.report.palette import cluster_colors
+from polyspan.report.picture import draw_picture
 from polyspan.report.raster import to_png
 
 
@@ -270,6 +272,49 @@ def test_figures_as_png_have_the_colours_in_their_places():
     red = red[red[:, 1] > 90]  # without the key
     assert (red.min(axis=0) <= [13, 97]).all()  # from the top left,
     assert red[:, 0].max() == pytest.approx(12 + 130, abs=2)  # down to half
+
+
+def test_landmarks_have_different_names(tmp_path):
+    """Sections, and tables that scroll, in the list that a screen reader offers."""
+    data, consensus, votes, _ = voted(60)
+    text = report(tmp_path, data, consensus, known={"diet": votes[0].astype(str)})
+    names = re.findall(r'role="region" aria-label="([^"]+)"', text)
+    names += re.findall(r'aria-labelledby="(h-[^"]+)"', text)
+    names = [name.removeprefix("h-").lower() for name in names]
+    assert {"features", "clusters", "samples", "table of samples"} <= set(names)
+    assert len(set(names)) == len(names)
+
+
+def test_one_picture_has_map_matrix_and_features(tmp_path):
+    data, consensus, _, _ = voted(60)
+    report(tmp_path, data, consensus, picture=tmp_path / "one.png")
+    picture = imread(tmp_path / "one.png")[:, :, :3]
+    tall, wide = picture.shape[:2]
+    assert abs(wide - 940 / 72 * 100) <= 1
+    half = 463 / 940 * wide
+    top, bottom = picture[: int(half)], picture[int(half + 0.05 * wide) :]
+    colors = cluster_colors(3)
+    for part in (top[:, : int(half)], top[:, int(half) :], bottom):
+        for color in colors:  # points, strips beside the matrix, a strip above the features
+            rgb = [int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+            assert np.sum(np.all(np.abs(part - rgb) < 0.02, axis=-1)) > 50
+    assert tall > half + 100
+    with pytest.raises(FileExistsError, match=r"one\.png exists: pass force=True"):
+        report(tmp_path, data, consensus, name="2.html", picture=tmp_path / "one.png")
+    with pytest.raises(ValueError, match=r"one\.bmp: the file name of a figure must end in"):
+        report(tmp_path, data, consensus, name="2.html", picture=tmp_path / "one.bmp")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one.png", "report.html"]
+
+
+def test_the_picture_of_one_method_has_no_matrix():
+    box = '<svg viewBox="0 0 100 50"><rect x="0" y="0" width="9" height="9" fill="#000000"/></svg>'
+    figure = draw_picture({"features": box, "survival": box, "map": box})
+    places = [one.get_position().bounds for one in figure.axes]
+    assert len(places) == 2
+    (left, low, wide, _), below = places
+    assert (left, below[0], below[2]) == pytest.approx((0, 0, 1))
+    assert wide == pytest.approx(463 / 940)
+    assert below[1] + below[3] < low  # nothing overlaps
 
 
 def test_a_fitted_consensus_keeps_the_labels_of_its_members(tmp_path):

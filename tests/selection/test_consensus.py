@@ -643,22 +643,27 @@ def test_how_it_shows(planted):
     model = ConsensusClusterer(3, members=SMALL, random_state=0)
     assert str(model) == repr(model)
     html = model._repr_mimebundle_()["text/html"]
-    assert "<td>subspace, unit</td>" not in html
+    assert "<td>subspace</td>" not in html
     model.fit(planted.views)
     shown = str(model)
     assert shown.startswith(repr(model))
     sure = f"{np.mean(model.certainty_):.2f}"
     assert f"3 clusters in 90 samples (30, 30, 30), certainty {sure} on average" in shown
-    rows = [line.split() for line in shown.splitlines()[-8:]]
+    families = list(dict.fromkeys(row["family"] for row in model.table_))
+    rows = [line.split() for line in shown.splitlines()[-len(families) - 1 :]]
     assert rows[0] == ["members", "ran", "used", "agreement", "seconds"]
-    own = [row for row in model.table_ if row["group"] == "early fusion, standard+unit"]
+    own = [row for row in model.table_ if row["family"] == "early fusion"]
     used = str(sum(row["weight"] > 0 for row in own))
     agreement = f"{np.mean([row['agreement'] for row in own]):.2f}"
-    assert rows[2][:-1] == ["early", "fusion,", "standard+unit", "2/2", used, agreement]
-    assert rows[7][:3] == ["subspace,", "unit", "3/3"]
+    place = 1 + families.index("early fusion")
+    assert rows[place][:-1] == ["early", "fusion", f"{len(own)}/{len(own)}", used, agreement]
     bundle = model._repr_mimebundle_()
     assert bundle["text/plain"] == shown
-    assert "<td>subspace, unit</td><td>3/3</td>" in bundle["text/html"]
+    assert "<td>subspace</td><td>3/3</td>" in bundle["text/html"]
+    groups = list(dict.fromkeys(row["group"] for row in model.table_))
+    assert len(groups) > len(families)
+    lines = str(model.set_params(verbose=1)).splitlines()[-len(groups) :]
+    assert all(line.startswith(one) for line, one in zip(lines, groups, strict=True))
 
 
 @pytest.mark.slow

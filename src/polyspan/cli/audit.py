@@ -84,6 +84,8 @@ def run(args: argparse.Namespace) -> int:
         print(f"{blind} of {len(effects)} methods do not gain from the order of the samples.")
     if args.plot and effects:
         figure: Any = plot_effects(effects).figure
+        told = f"{data.name}, {len(data.labels)} samples, in three orders"
+        figure.suptitle(told, x=0.01, ha="left", size=10)
         print(f"drew {save_figure(figure, args.plot)}")
     return 1 if lost else 0
 

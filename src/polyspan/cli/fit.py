@@ -123,6 +123,11 @@ def add(subparsers: Any) -> None:
     add_known_options(parser)
     parser.add_argument("--force", action="store_true", help="replace output files that exist")
     parser.add_argument(
+        "--verbose",
+        action="store_true",
+        help="also print the members of the consensus, by family and scaling",
+    )
+    parser.add_argument(
         "--repeat",
         metavar="LABELS.json",
         help="repeat the run that wrote these settings, and say whether the labels are the same; "
@@ -152,6 +157,7 @@ def run(args: argparse.Namespace) -> int:
         args.usage_error("name the files to cluster")
     written = {"report": args.report, "force": args.force, "command": args.command}
     written |= {"safe_ids": args.safe_ids, "save": args.save, "shown": beside(args)}
+    written |= {"verbose": args.verbose}
     choices = reading_choices(args)
     try:
         if args.repeat:
@@ -203,6 +209,7 @@ def fit_files(
     shown: Beside = NOTHING,
     force: bool = False,
     safe_ids: bool = False,
+    verbose: bool = False,
     command: str = "",
     earlier: Mapping[str, Any] | None = None,
 ) -> Fitted:
@@ -240,6 +247,8 @@ def fit_files(
         Replace these files if they exist.
     safe_ids : bool, default=False
         Write ' before ids that a spreadsheet would take for formulas.
+    verbose : bool, default=False
+        Also print the members of the consensus.
     command : str, optional
         The command line, for the settings and the report.
     earlier : dict, optional
@@ -308,7 +317,7 @@ def fit_files(
     settings = describe_run(request, data, found, sums=sums, targets=targets, command=command)
     writers = writers_of(targets, files, data, found, settings, safe_ids, more)
     write_together(writers, force=force)
-    print(f"\n{found_text(found)}\n\n{files_text(targets, shown.figures)}")
+    print(f"\n{found_text(found, verbose=verbose)}\n\n{files_text(targets, shown.figures)}")
     if earlier is not None:
         compare(earlier, settings)
     return Fitted(data, found.labels, found.certainty, found.estimator, settings)
@@ -323,6 +332,7 @@ def repeat(
     shown: Beside = NOTHING,
     force: bool = False,
     safe_ids: bool = False,
+    verbose: bool = False,
     command: str = "",
 ) -> Fitted:
     """Repeat the run whose settings are in a .json file beside its labels.
@@ -343,6 +353,7 @@ def repeat(
         shown=shown,
         force=force,
         safe_ids=safe_ids,
+        verbose=verbose,
         command=command,
         earlier=earlier,
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from polyspan.inputs.names import unknown_name
 
 if TYPE_CHECKING:
-    from polyspan.datasets import MatchedViews
+    from polyspan.datasets import Dataset, MatchedViews
 
 
 class Beside(NamedTuple):
@@ -63,12 +63,18 @@ def beside(args: argparse.Namespace) -> Beside:
 
 def read_dataset(name: str) -> "MatchedViews":
     """A published data set as views of a file would be."""
-    from polyspan.datasets import MatchedViews, load_dataset
+    from polyspan.datasets import load_dataset
 
-    data = load_dataset(name)
+    return matched(load_dataset(name))
+
+
+def matched(data: "Dataset") -> "MatchedViews":
+    """A data set as views of a file would be."""
+    from polyspan.datasets import MatchedViews
+
     ids = data.extra.get("id")
     return MatchedViews(
-        data.views, data.view_names, [name] * len(data.views),
+        data.views, data.view_names, [data.name] * len(data.views),
         [view.shape[0] for view in data.views], None if ids is None else [str(x) for x in ids],
         "" if ids is None else "id", "order" if ids is None else "id",
         columns=data.columns,

@@ -1,13 +1,14 @@
 """The command `polyspan`: its parser, and how arguments lead to an exit code."""
 
 import argparse
+import os
 import re
 import shlex
 import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 from polyspan import __version__
@@ -36,7 +37,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     args.command = shlex.join(["polyspan", *(sys.argv[1:] if argv is None else argv)])
     try:
         with _terminating():
-            return args.run(args)
+            code = args.run(args)
+            sys.stdout.flush()  # a reader that is gone is noticed here at the latest
+            return code
+    except (BrokenPipeError, SystemExit) as error:
+        # Nobody reads on, as after `polyspan fit ... | head`; rich exits when it notices.
+        if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
+            raise
+        return _end_quietly()
     except (ValueError, OSError, ImportError, MemoryError) as error:
         from polyspan.datasets.registry import UnknownDatasetError
 
@@ -46,6 +54,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(error, _Terminated) or isinstance(error.__context__, _Terminated):
             told, code = ("terminated", 143)
         return fail(error if error.args else told, code)
+
+
+def _end_quietly() -> int:
+    """Send what is still to be printed nowhere; the exit code is that of SIGPIPE, as is usual."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # a stream of a test has no number
+            os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+    return 141
 
 
 class _Terminated(KeyboardInterrupt):
@@ -75,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Multi-view subspace clustering: several tables of the same samples in, one "
         "clustering\nout.",
         epilog="examples:\n"
-        "  polyspan demo              see it work, in under a minute\n"
+        "  polyspan demo              see it work, in half a minute\n"
         "  polyspan fit a.csv b.csv   cluster the samples of your own files\n"
         "  polyspan predict model.npz new_a.csv new_b.csv\n"
         "                             find the clusters of new samples, after fit --save\n"

@@ -54,11 +54,14 @@ def views_text(data: "MatchedViews") -> str:
     return "\n".join(lines)
 
 
-def found_text(found: "Found") -> str:
-    """The result: clusters, method or consensus, evidence, sizes, certainty."""
+def found_text(found: "Found", width: int = 100, *, verbose: bool = False) -> str:
+    """The result: clusters, method or consensus, evidence, sizes, certainty; ``verbose``: members.
+
+    A line is at most ``width`` characters long.
+    """
     import numpy as np
 
-    from polyspan.selection.members import tell_lost
+    from polyspan.selection.members import tell_lost, text_table
 
     names, sizes = np.unique(found.labels, return_counts=True)
     auto = " (number estimated from the data)" if found.evidence is not None else ""
@@ -83,7 +86,8 @@ def found_text(found: "Found") -> str:
         mean, low = np.mean(found.certainty), int(np.sum(found.certainty < 0.5))
         few = f"{low} sample" + "s" * (low != 1)
         lines.append(f"certainty {mean:.2f} on average, below 0.5 for {few}")
-    return "\n".join("\n".join(textwrap.wrap(line, 100)) for line in lines)
+    text = "\n".join("\n".join(textwrap.wrap(line, width)) for line in lines)
+    return text if table is None or not verbose else f"{text}\n\n{text_table(table, 'group')}"
 
 
 def _structure_lines(model: Any) -> list[str]:

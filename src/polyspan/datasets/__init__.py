@@ -17,6 +17,7 @@ from polyspan.datasets.files import load_file
 from polyspan.datasets.generate import make_subspaces
 from polyspan.datasets.load import load_dataset
 from polyspan.datasets.matching import MatchedViews, load_views
+from polyspan.datasets.nuclei import load_nuclei_views
 from polyspan.datasets.registry import list_datasets
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "load_dataset",
     "load_digits_views",
     "load_file",
+    "load_nuclei_views",
     "load_views",
     "make_subspaces",
 ]

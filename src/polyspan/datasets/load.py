@@ -10,10 +10,14 @@ from polyspan.datasets import cells, omics
 from polyspan.datasets.dataset import Content, Dataset, contiguous_labels
 from polyspan.datasets.digits import load_digits_views
 from polyspan.datasets.files import load_file
+from polyspan.datasets.nuclei import load_nuclei_views
 from polyspan.datasets.registry import Entry, find_entry, locate
 from polyspan.datasets.yale import yale_views
 
-BUILT_IN: dict[str, Callable[[], Dataset]] = {"digits": load_digits_views}
+BUILT_IN: dict[str, Callable[[], Dataset]] = {
+    "digits": load_digits_views,
+    "wdbc": load_nuclei_views,
+}
 COMPUTED: dict[str, Callable[[Any], list[Any]]] = {"yale_images": yale_views}
 LOADERS: dict[str, Callable[..., Content]] = {
     "breast_tcga": omics.breast_tcga,

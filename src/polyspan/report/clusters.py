@@ -76,7 +76,7 @@ def show_clusters(
             "of another cluster has. 1 is always and 0.5 is by chance, whatever the cluster\u2019s "
             "size."
         )
-    return text + "</p>" + table(heads, rows, name="Clusters")
+    return text + "</p>" + table(heads, rows, name="Sizes of the clusters")
 
 
 def _heat(share: float) -> str:

@@ -195,7 +195,7 @@ def long_table(name: str, words: str) -> str:
         f'<div class="long" data-long="{at}"><div class="tools"><div class="find">'
         f'<label for="find-{at}">Search</label><input id="find-{at}" type="search" '
         f'placeholder="{escape(words)}"></div><button type="button" data-csv="{at}">CSV</button>'
-        f'</div><div class="scroll" tabindex="0" role="region" aria-label="{at}">'
+        f'</div><div class="scroll" tabindex="0" role="region" aria-label="Table of {at}">'
         '<table class="sortable"><thead></thead><tbody></tbody></table></div>'
         '<div class="pager"><button type="button" data-page="-1">Previous</button>'
         '<span aria-live="polite"></span>'

@@ -28,11 +28,33 @@ def to_png(svg: str, dpi: int = 200) -> bytes:
     >>> to_png(f'<svg viewBox="0 0 72 36">{box}</svg>')[1:4]
     b'PNG'
     """
-    root = ET.fromstring(svg)
-    width, height = (float(x) for x in root.attrib["viewBox"].split()[2:])
+    width, height = size_of(svg)
     figure = new_figure(width / 72, height / 72)
     figure.set_layout_engine("none")
-    axes = figure.add_axes((0, 0, 1, 1))
+    draw_svg(figure.add_axes((0, 0, 1, 1)), svg)
+    out = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of letters that the font does not have
+        figure.savefig(out, format="png", dpi=dpi)
+    return out.getvalue()
+
+
+def size_of(svg: str) -> tuple[float, float]:
+    """Width and height of a figure of the report.
+
+    Examples
+    --------
+    >>> size_of('<svg viewBox="0 0 72 36"></svg>')
+    (72.0, 36.0)
+    """
+    width, height = ET.fromstring(svg).attrib["viewBox"].split()[2:]
+    return float(width), float(height)
+
+
+def draw_svg(axes: Any, svg: str) -> None:
+    """Draw a figure of the report so that it fills the axes; a unit should be about a point."""
+    width, height = size_of(svg)
+    root = ET.fromstring(svg)
     axes.set_xlim(0, width)
     axes.set_ylim(height, 0)
     axes.axis("off")
@@ -40,11 +62,6 @@ def to_png(svg: str, dpi: int = 200) -> bytes:
         _draw(axes, one)
     if dots := [one.attrib for one in root if one.tag == "circle"]:
         _dots(axes, dots)
-    out = io.BytesIO()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of letters that the font does not have
-        figure.savefig(out, format="png", dpi=dpi)
-    return out.getvalue()
 
 
 def _dots(axes: Any, dots: list[dict[str, str]]) -> None:

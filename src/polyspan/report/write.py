@@ -8,8 +8,10 @@ from typing import Any
 
 from polyspan.atomic import replacing
 from polyspan.base import MultiViewClusterer
+from polyspan.figures import check_figure_path, save_figure
 from polyspan.report.content import check_content
 from polyspan.report.page import build_page
+from polyspan.report.picture import draw_picture
 from polyspan.report.takeaway import check_folder, write_figures
 from polyspan.selection.count import Evidence
 
@@ -29,9 +31,10 @@ def write_report(
     title: str = "",
     notes: Iterable[str] = (),
     feature_names: Sequence[Sequence[str]] | None = None,
-    known: Mapping[str, Sequence[Any]] | None = None,
+    known: Mapping[str, Any] | None = None,
     survival: tuple[str, str] | None = None,
     figures: str | Path | None = None,
+    picture: str | Path | None = None,
     force: bool = False,
     date: datetime | None = None,
 ) -> Path:
@@ -80,8 +83,11 @@ def write_report(
     figures : path, optional
         A folder for every figure of the page as .svg and, with matplotlib (the extra ``plot``),
         as .png, and for every table as .csv; it is created.
+    picture : path, optional
+        One picture (.png, .svg or .pdf) of the map, the consensus matrix and the best features;
+        needs matplotlib (the extra ``plot``).
     force : bool, default=False
-        Replace ``path``, and files in ``figures``, if they exist.
+        Replace ``path``, ``picture`` and files in ``figures``, if they exist.
     date : datetime, optional
         Date on the page; None is ``SOURCE_DATE_EPOCH`` of the environment, or now. Everything else
         on the page depends only on the input.
@@ -125,11 +131,14 @@ def write_report(
         feature_names, known, survival,
     )  # fmt: skip
     folder = None if figures is None else check_folder(figures, force)
+    drawn = None if picture is None else _check_path(check_figure_path(picture), force)
     content = content._replace(command=str(command), repeat=str(repeat), title=str(title))
     text = build_page(content, _date(date))
     _check_path(path, force)  # it may have been created in the meantime
     with replacing(path) as part:
         part.write_text(text, "utf-8", newline="\n")
+        if drawn is not None:
+            save_figure(draw_picture(content.figures), drawn, dpi=100)
         if folder is not None:
             write_figures(content, folder)
     return path

@@ -102,7 +102,8 @@ class ConsensusClusterer(Placing):
     random_state : int, RandomState or None, default=None
         Seeds k-means; one seed serves all members.
     verbose : int, default=0
-        1 shows progress and the time left.
+        1 shows progress and the time left, and makes ``print(model)`` list the members by family
+        and scaling instead of by family.
 
     Attributes
     ----------
@@ -270,7 +271,8 @@ class ConsensusClusterer(Placing):
         """The parameters; after a fit, also the clusters and a short table of the members."""
         if not hasattr(self, "table_"):
             return repr(self)
-        return "\n".join([repr(self), *self._found(), text_table(self.table_)])
+        table = text_table(self.table_, "group" if self.verbose else "family")
+        return "\n".join([repr(self), *self._found(), table])
 
     def _found(self) -> list[str]:
         """The clusters, and the members that are lost, in sentences."""

@@ -189,31 +189,31 @@ def tell_lost(table: Sequence[Row]) -> list[str]:
     return told
 
 
-def summary(table: Sequence[Row]) -> list[tuple[str, ...]]:
-    """Return the table as text with one row per group of like members; `COLUMNS` is its head."""
+def summary(table: Sequence[Row], by: str = "family") -> list[tuple[str, ...]]:
+    """Return the table as text with one row per family, or ``"group"``; `COLUMNS` is its head."""
     lines: list[tuple[str, ...]] = []
-    for group in dict.fromkeys(row["group"] for row in table):
-        rows = [row for row in table if row["group"] == group]
+    for kind in dict.fromkeys(row[by] for row in table):
+        rows = [row for row in table if row[by] == kind]
         ran = [row for row in rows if row["status"] == "ok"]
         agreement = f"{np.mean([row['agreement'] for row in ran]):.2f}" if ran else "-"
         used = sum(row["weight"] > 0 for row in ran)
         seconds = sum(row["seconds"] for row in rows)
-        lines.append((group, f"{len(ran)}/{len(rows)}", str(used), agreement, f"{seconds:.1f}"))
+        lines.append((kind, f"{len(ran)}/{len(rows)}", str(used), agreement, f"{seconds:.1f}"))
     return lines
 
 
-def text_table(table: Sequence[Row]) -> str:
-    """The summary for a terminal.
+def text_table(table: Sequence[Row], by: str = "family") -> str:
+    """The summary for a terminal: a line for every family, or with ``"group"`` and scaling.
 
     Examples
     --------
-    >>> row = {"group": "GRMSC dense unit", "status": "ok", "agreement": 0.9, "weight": 0.5,
-    ...        "seconds": 1.25}
+    >>> row = {"family": "subspace", "group": "subspace, unit", "status": "ok", "agreement": 0.9,
+    ...        "weight": 0.5, "seconds": 1.25}
     >>> print(text_table([row, row]))
-    members           ran  used  agreement  seconds
-    GRMSC dense unit  2/2     2       0.90      2.5
+    members   ran  used  agreement  seconds
+    subspace  2/2     2       0.90      2.5
     """
-    rows = [COLUMNS, *summary(table)]
+    rows = [COLUMNS, *summary(table, by)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(

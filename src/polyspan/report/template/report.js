@@ -526,7 +526,7 @@
     link.click();
     link.remove();
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-    saved = { name: link.download, size: blob.size, text: content instanceof Blob ? null : content };
+    saved = { name: link.download, blob };
   }
   function toCsv(rows) {
     const field = (value) => {
