@@ -75,7 +75,7 @@ def test_every_reference_has_its_row(bench):
 
 def test_a_row_says_when_it_misses(bench):
     one = bench.Reference("gmc", "ngs", {"lam_components": 2.0}, 0.9, 0.02, 10)
-    row = {"nmi": 0.8799, "std": 0.0, "our s": 1.0}
+    row = {"nmi": 0.8799, "std": 0.0, "our cpu s": 1.0}
     start = ["`GMC`", "NGs", "lam_components=2", "0.90"]
     missed = [*start, "0.8799 (0.0000)", "-0.0201", "0.02", "**no**"]
     assert bench.cells_of(one, row) == [*missed, "1.00", "10"]
@@ -93,7 +93,7 @@ def test_a_method_that_is_not_there_has_a_row(bench):
 
 def test_a_row_without_a_reference_has_only_our_figure(bench):
     one = bench.Reference("gsf", "ngs", {})
-    row = {"nmi": 0.5, "std": 0.01, "our s": 1.0}
+    row = {"nmi": 0.5, "std": 0.01, "our cpu s": 1.0}
     cells = ["`GSF`", "NGs", "defaults", "", "0.5000 (0.0100)", "", "", "", "1.00", ""]
     assert bench.cells_of(one, row) == cells
     assert "0 of 0 rows with a reference" in bench.page([cells], "today")
@@ -104,7 +104,7 @@ def test_the_page_has_the_last_stored_rows(bench, monkeypatch, tmp_path):
     one = bench.Reference("gsf", "ngs", {})
     monkeypatch.setattr(bench, "REFERENCES", [one, bench.Reference("gsf", "bbc", {})])
     for nmi in (0.4, 0.5):
-        bench.store(one, {"nmi": nmi, "std": 0.0, "our s": 1.0})
+        bench.store(one, {"nmi": nmi, "std": 0.0, "our cpu s": 1.0})
     bench.store(bench.Reference("gsf", "ngs", {"n_neighbors": 9}), {"nmi": 0.9})
     assert bench.main(["--page"]) == 0
     page = (tmp_path / "METHODS.md").read_text("utf-8")
