@@ -14,6 +14,7 @@ from polyspan.datasets import make_subspaces
 from polyspan.inputs.views import Views, check_views
 from polyspan.methods.meangraph import MeanGraph
 from polyspan.selection import count_clusters
+from polyspan.selection.count import rule_agreement, rule_scores
 from polyspan.selection.shortlist import nesting, numbers_to_try, shortlist
 from polyspan.selection.viewgraphs import (
     by_size,
@@ -90,6 +91,18 @@ def test_a_rule_counts_by_its_odds():
     assert shortlist(rules, sure)[0].score == pytest.approx(9 / 17)
     assert shortlist(rules, sure | {"a": 0.88})[0].n_clusters == 9
     assert np.isfinite(shortlist(rules, {"a": 1.0, "b": -0.1, "c": 0.0})[0].score)
+
+
+def test_the_clusterings_behind_a_rule():
+    graph = {"numbers": [2, 3, 4], "modularity": [0.5, 0.6, 0.2], "agreement": [0.9, 0.5, 0.1],
+             "eigenvalues": [1.0, 0.9, 0.8, 0.7, 0.1]}  # fmt: skip
+    found = {"settings": [{"lam1": 1.0}], "candidates": [7, 3], "stability": [0.3, 0.8],
+             "scores": [0.5, 1.0], "graph": graph}  # fmt: skip
+    rules = rule_scores(found)
+    assert {rule: max(scores, key=scores.get) for rule, scores in rules.items()} == {
+        "settings": 3, "views": 2, "mean graph": 4
+    }  # fmt: skip
+    assert rule_agreement(found, rules) == {"settings": 0.8, "views": 0.9, "mean graph": 0.1}
 
 
 def test_a_rule_without_scores_is_left_out():
