@@ -96,13 +96,15 @@ def test_a_rule_counts_by_its_odds():
 def test_the_clusterings_behind_a_rule():
     graph = {"numbers": [2, 3, 4], "modularity": [0.5, 0.6, 0.2], "agreement": [0.9, 0.5, 0.1],
              "eigenvalues": [1.0, 0.9, 0.8, 0.7, 0.1]}  # fmt: skip
-    found = {"settings": [{"lam1": 1.0}], "candidates": [7, 3], "stability": [0.3, 0.8],
-             "scores": [0.5, 1.0], "graph": graph}  # fmt: skip
+    found = {"settings": [{"lam1": 1.0}, {"lam1": 2.0}], "graph": graph}
+    found |= {"candidates": [7, 3], "stability": [0.3, 0.8], "scores": [0.5, 1.0]}
     rules = rule_scores(found)
     assert {rule: max(scores, key=scores.get) for rule, scores in rules.items()} == {
         "settings": 3, "views": 2, "mean graph": 4
     }  # fmt: skip
     assert rule_agreement(found, rules) == {"settings": 0.8, "views": 0.9, "mean graph": 0.1}
+    found["settings"].pop()  # one setting has none to agree with
+    assert rule_agreement(found, rules)["settings"] == 0.5
 
 
 def test_a_rule_without_scores_is_left_out():

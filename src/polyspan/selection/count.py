@@ -243,7 +243,8 @@ def rule_scores(evidence: Evidence) -> dict[str, dict[int, float]]:
 def rule_agreement(evidence: Evidence, rules: dict[str, dict[int, float]]) -> dict[str, float]:
     """How far the clusterings behind a rule agree at its best number: adjusted Rand indices.
 
-    Those of the settings agree with each other, or those of the mean graph with the views.
+    Those of the settings agree with each other, or those of the mean graph with the views. A single
+    setting has none to agree with, and even odds.
 
     Examples
     --------
@@ -262,6 +263,8 @@ def rule_agreement(evidence: Evidence, rules: dict[str, dict[int, float]]) -> di
             graph = evidence["graph"]
             measured = dict(zip(graph["numbers"], graph["agreement"], strict=True))
         found[rule] = measured[min(measured, key=lambda c: abs(c - best))]
+    if len(evidence["settings"]) == 1 and "settings" in found:
+        found["settings"] = 0.5
     return found
 
 
