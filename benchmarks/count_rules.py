@@ -3,6 +3,7 @@
     python benchmarks/count_rules.py                          the short list, all data sets
     python benchmarks/count_rules.py --dataset ngs wine       some of them
     python benchmarks/count_rules.py --seconds 300            with a deadline for each
+    python benchmarks/count_rules.py --keep FOLDER            keep the evidence, or use it again
     python benchmarks/count_rules.py --rejected               rejected rules, and pure noise
     python benchmarks/count_rules.py --null                   only data without clusters
     python benchmarks/count_rules.py --device cuda            the solves on a GPU
@@ -28,10 +29,12 @@ clusters; the agreement between settings does not.
 """
 
 import argparse
+import json
 import sys
 import time
 import warnings
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import scipy.linalg
@@ -43,7 +46,14 @@ from polyspan.clustering.spectral import cluster_rows
 from polyspan.datasets import load_dataset
 from polyspan.graphs.proximity import normalized
 from polyspan.inputs.views import check_views
-from polyspan.selection.count import N_CANDIDATES, exact_affinities, stability_of
+from polyspan.selection.count import (
+    N_CANDIDATES,
+    exact_affinities,
+    rule_agreement,
+    rule_scores,
+    stability_of,
+)
+from polyspan.selection.shortlist import shortlist
 
 NAMES = ("wine", "nutrimouse", "nutrimouse_diet", "nci60", "breast_tcga", "yale_images",
          "three_sources", "msrc_v1", "brca_pam50", "ngs", "bbcsport", "prokaryotic", "movies617",
@@ -62,13 +72,14 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--dataset", nargs="+", choices=NAMES)
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="default: 0")
     parser.add_argument("--seconds", type=float, metavar="S", help="deadline for each data set")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="of the evidence")
     parser.add_argument("--rejected", action="store_true", help="rejected rules, and noise")
     parser.add_argument("--null", action="store_true", help="data without clusters alone")
     parser.add_argument("--device", metavar="D", help="where to solve, such as cuda")
     args = parser.parse_args(argv)
     warnings.simplefilter("ignore")
     if not args.rejected and not args.null:
-        show_lists(args.dataset or NAMES, args.seed, args.seconds, args.device)
+        show_lists(args.dataset or NAMES, args)
         return 0
     if args.rejected:
         print(f"| data | classes | {' | '.join(RULES)} | seconds |\n|---|{'---:|' * 7}")
@@ -95,25 +106,42 @@ def shuffled(name: str, seed: int) -> tuple[list, int]:
     return [X[order] for X in views], c
 
 
-def show_lists(names, seed: int, seconds: float | None, device: str | None) -> None:
+def measured(name: str, args: argparse.Namespace) -> dict:
+    """The evidence of a data set with its size, number of classes and seconds, or what was kept."""
+    path = None if args.keep is None else args.keep / f"{name}-{args.seed}.json"
+    if path is not None and path.exists():
+        return json.loads(path.read_text())
+    views, c = shuffled(name, args.seed)
+    started = time.perf_counter()
+    deadline = None if args.seconds is None else started + args.seconds
+    _, evidence = count_clusters(
+        views, random_state=args.seed, device=args.device, deadline=deadline
+    )
+    spent = time.perf_counter() - started
+    found = {"n": views[0].shape[0], "classes": c, "seconds": spent, "evidence": evidence}
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(found))
+    return found
+
+
+def show_lists(names, args: argparse.Namespace) -> None:
     """Print the short list of every data set, and how often it is right."""
     print("| data | n | classes | short list | first | list | fixed list | settings | seconds |")
     print("|---|---:|---:|---|---|---|---|---:|---:|")
     right, fixed, exact = [], [], []
     for name in names:
-        views, c = shuffled(name, seed)
-        started = time.perf_counter()
-        deadline = None if seconds is None else started + seconds
-        _, evidence = count_clusters(views, random_state=seed, device=device, deadline=deadline)
-        spent = time.perf_counter() - started
-        found = [row["n_clusters"] for row in evidence["shortlist"]]
+        one = measured(name, args)
+        c, evidence = one["classes"], one["evidence"]
+        rules = rule_scores(evidence)
+        found = [row.n_clusters for row in shortlist(rules, rule_agreement(evidence, rules))]
         right.append(within(found, c))
         fixed.append(within(FIXED, c))
         exact.append((c in found, c in FIXED))
         solved = [params for params in evidence["settings"] if "method" not in params]
         marks = ["yes" if x else "no" for x in (right[-1][0], right[-1][-1], fixed[-1][-1])]
-        cells = [name, views[0].shape[0], c, ", ".join(map(str, found)), *marks, len(solved)]
-        print("| " + " | ".join(map(str, [*cells, f"{spent:.0f}"])) + " |", flush=True)
+        cells = [name, one["n"], c, ", ".join(map(str, found)), *marks, len(solved)]
+        print("| " + " | ".join(map(str, [*cells, f"{one['seconds']:.0f}"])) + " |", flush=True)
     print(f"\n| right within the first | {' | '.join('12345')} |\n|---|{'---:|' * 5}")
     for title, rows in (("short list", right), ("3, 6, 10, 15, 30", fixed)):
         counted = np.sum(rows, axis=0)

@@ -27,7 +27,7 @@ from polyspan.selection import (
     rank_members,
 )
 from polyspan.selection.camps import alternatives
-from polyspan.selection.grids import affinities, default_members
+from polyspan.selection.grids import affinities, default_members, pool_solves
 
 OWN = [GRMSC(n_neighbors=10), GRMSC(n_neighbors=10, affinity="sparse"), GRMSC(n_neighbors=20)]
 PLAIN = [
@@ -447,7 +447,15 @@ def test_the_pool_shrinks():
         members = default_members(views, 5)
         return sum(type(one).__name__ == "GRMSC" for one in members)
 
-    assert [solves(n) for n in (700, 1500, 2000, 3500)] == [54, 54, 18, 6]
+    assert [solves(n) for n in (700, 1500, 2000, 3500)] == [30, 30, 18, 6]
+
+
+def test_settings_of_grmsc_in_the_pool():
+    second, first = [p for p in pool_solves(500, 5) if "regularizer" not in p], pool_solves(500, 5)
+    assert [(p["n_neighbors"], p["lam1"]) for p in second] == [(30, 100), (100, 100), (100, 1)]
+    assert [p["n_neighbors"] for p in first if "regularizer" in p] == [30, 30]
+    assert [p["n_neighbors"] for p in pool_solves(12, 6)] == [10] * 4  # no setting twice
+    assert {p["n_neighbors"] for p in pool_solves(8, 2)} == {7}
 
 
 @pytest.mark.parametrize(("n", "kept"), [(30, {10}), (89, {10}), (90, {10, 30})])

@@ -14,7 +14,8 @@ from polyspan.datasets import make_subspaces
 from polyspan.inputs.views import Views, check_views
 from polyspan.methods.meangraph import MeanGraph
 from polyspan.selection import count_clusters
-from polyspan.selection.shortlist import nesting, shortlist
+from polyspan.selection.count import rule_agreement, rule_scores
+from polyspan.selection.shortlist import nesting, numbers_to_try, shortlist
 from polyspan.selection.viewgraphs import (
     by_size,
     cluster_vectors,
@@ -49,36 +50,67 @@ def numbers(evidence):
 # ---- the list ----------------------------------------------------------------------------------
 
 
-def test_the_best_of_every_rule_is_on_the_list():
+def test_the_list_by_hand():
     found = shortlist({"a": {2: 1.0, 8: 0.5}, "b": {5: 3.0, 2: 1.0}, "c": {30: 0.1}})
-    assert {one.n_clusters for one in found} == {2, 5, 8, 30}
-    assert {one.n_clusters: one.rules for one in found} == {
-        2: ["a", "b"], 5: ["b"], 8: ["a"], 30: ["c"]
-    }  # fmt: skip
-    assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
-    assert found[0].n_clusters == 2  # (1 + 1/3 + 0) / 3
-    assert found[0].score == pytest.approx(4 / 9)
+    assert [one.n_clusters for one in found] == [30, 2, 5, 8]
+    assert [one.rules for one in found] == [["c"], ["a"], ["b"], ["a"]]
+    votes = [1, 2 / 3 + 1 / 4, 3 / 4, 1 / 3]  # the rules divide one vote each
+    assert [one.score for one in found] == pytest.approx([x / 3 for x in votes])
 
 
-def test_the_list_is_short_and_its_numbers_are_apart():
-    rule = {c: 1 / c for c in range(2, 60)}
-    found = [one.n_clusters for one in shortlist({"a": rule, "b": {100: 1.0, 105: 0.9, 111: 0.8}})]
+def test_a_number_of_a_step_that_the_rules_prefer():
+    assert [one.n_clusters for one in shortlist({"a": {27: 1.0, 35: 0.2}})] == [27, 35]
+    assert numbers_to_try(35)[-4:] == [26, 29, 32, 35]
+
+
+def test_the_list_is_short_and_covers_what_it_can():
+    found = [one.n_clusters for one in shortlist({"a": {c: 1 / c for c in range(2, 60)}})]
     assert len(found) == 5
-    assert 100 in found
-    assert 105 not in found  # within 10% of 100
-    assert 111 in found
+    covered = [k for c in found for k in (c - 1, c, c + 1)]
+    assert set(range(2, 13)) <= set(covered)  # of falling evidence, the smaller numbers
+    assert len(set(covered)) == len(covered)  # none twice
 
 
-def test_numbers_close_by_support_each_other():
-    found = shortlist({"a": {5: 1.0, 20: 0.95}, "b": {6: 1.0, 40: 1.0}})
-    assert found[0].n_clusters in (5, 6)
-    assert found[0].score == pytest.approx((1 + 0.9) / 2)
+def test_votes_beside_a_number_count_half():
+    found = shortlist({"a": {5: 0.8, 6: 0.7, 7: 0.6, 15: 1.0}})
+    assert found[0].n_clusters == 6
+    assert found[0].score == pytest.approx((0.7 + (0.8 + 0.6) / 2) / 3.1)
+    assert shortlist({"a": {2: 1.0, 3: 0.4, 4: 0.4}})[0].n_clusters == 2
+
+
+def test_a_rule_that_likes_many_numbers_decides_little():
+    flat = {c: 1.0 - 0.01 * abs(c - 12) for c in range(2, 21)}
+    assert shortlist({"flat": flat, "sharp": {4: 1.0, 9: 0.1}})[0].n_clusters == 4
+
+
+def test_a_rule_counts_by_its_odds():
+    rules = {"a": {3: 1.0}, "b": {9: 1.0}, "c": {9: 1.0}}
+    assert shortlist(rules)[0].n_clusters == 9
+    sure = {"a": 0.9, "b": 0.8, "c": 0.8}  # 9 against 4 + 4
+    assert [one.n_clusters for one in shortlist(rules, sure)] == [3, 9]
+    assert shortlist(rules, sure)[0].score == pytest.approx(9 / 17)
+    assert shortlist(rules, sure | {"a": 0.88})[0].n_clusters == 9
+    assert np.isfinite(shortlist(rules, {"a": 1.0, "b": -0.1, "c": 0.0})[0].score)
+
+
+def test_the_clusterings_behind_a_rule():
+    graph = {"numbers": [2, 3, 4], "modularity": [0.5, 0.6, 0.2], "agreement": [0.9, 0.5, 0.1],
+             "eigenvalues": [1.0, 0.9, 0.8, 0.7, 0.1]}  # fmt: skip
+    found = {"settings": [{"lam1": 1.0}, {"lam1": 2.0}], "graph": graph}
+    found |= {"candidates": [7, 3], "stability": [0.3, 0.8], "scores": [0.5, 1.0]}
+    rules = rule_scores(found)
+    assert {rule: max(scores, key=scores.get) for rule, scores in rules.items()} == {
+        "settings": 3, "views": 2, "mean graph": 4
+    }  # fmt: skip
+    assert rule_agreement(found, rules) == {"settings": 0.8, "views": 0.9, "mean graph": 0.1}
+    found["settings"].pop()  # one setting has none to agree with
+    assert rule_agreement(found, rules)["settings"] == 0.5
 
 
 def test_a_rule_without_scores_is_left_out():
     with_empty = shortlist({"a": {2: 1.0, 7: 0.4}, "b": {}})
     assert with_empty == shortlist({"a": {2: 1.0, 7: 0.4}})
-    assert [one.score for one in shortlist({"a": {2: -1.0, 3: 0.0}})] == [0.0, 0.0]
+    assert [one.score for one in shortlist({"a": {2: -1.0, 3: 0.0}})] == [0.0]
 
 
 def test_nesting_leaves_out_small_parts():
@@ -269,7 +301,8 @@ def test_graphs_that_do_not_fit_leave_one_rule(monkeypatch):
     assert number == 4
     assert evidence["nesting"] == []
     assert "graph" not in evidence
-    assert all(row["rules"] == ["settings"] for row in evidence["shortlist"])
+    assert evidence["shortlist"][0]["rules"] == ["settings"]
+    assert all(row["rules"] in (["settings"], []) for row in evidence["shortlist"])
     assert all(row["modularity"] is None for row in evidence["shortlist"])
     with pytest.raises(ValueError, match="in this time: pass n_clusters"):
         count_clusters(views, deadline=time.perf_counter())

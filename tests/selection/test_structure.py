@@ -54,6 +54,22 @@ def roles(found):
     return [view["role"] for view in found["views"]]
 
 
+@pytest.mark.parametrize("strength", [0, 3])
+def test_few_surrogates_where_the_case_is_clear(strength, monkeypatch):
+    drawn = []
+
+    def counted(X, rng):
+        for one in surrogates(X, rng):
+            drawn.append(one)
+            yield one
+
+    monkeypatch.setattr(structure_tests, "surrogates", counted)
+    X = shifted(np.random.default_rng(0), groups(), strength)
+    found = structure([X])
+    assert found["verdict"] == ("strong" if strength else "none found")
+    assert len(drawn) == 10
+
+
 # ---- noise and clusters --------------------------------------------------------------------------
 
 

@@ -119,11 +119,12 @@ def count_text(evidence: Mapping[str, Any]) -> str:
     Examples
     --------
     >>> row = {"n_clusters": 3, "rules": ["views", "mean graph"], "score": 0.874}
-    >>> count_text({"shortlist": [row]})
-    '3 (score 0.87 by views and mean graph)'
+    >>> count_text({"shortlist": [row, {"n_clusters": 9, "rules": [], "score": 0.02}]})
+    '3 (score 0.87 by views and mean graph), 9 (score 0.02)'
     """
     return ", ".join(
-        f"{row['n_clusters']} (score {row['score']:.2f} by {' and '.join(row['rules'])})"
+        f"{row['n_clusters']} (score {row['score']:.2f}"
+        f"{' by ' * bool(row['rules'])}{' and '.join(row['rules'])})"
         for row in evidence["shortlist"]
     )
 

@@ -8,7 +8,6 @@ two use the neighbour graphs of the views (`polyspan.selection.viewgraphs`).
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import cache
 from itertools import combinations
 from typing import Any, TypedDict
 
@@ -45,6 +44,7 @@ from polyspan.solvers.cache import sharing
 from polyspan.solvers.eigen import highest_eigenpairs
 from polyspan.solvers.loop import OutOfTime, stopping
 
+FEWEST = 4  # samples in a mean cluster, if no limit is given
 N_CANDIDATES = 8  # numbers of clusters whose stability is measured
 ANCHORS = 500  # anchors of the solutions whose spectra are used
 COUNTED = 20_000  # samples used where there are more
@@ -92,10 +92,12 @@ def count_clusters(
       times their agreement with the views' own clusters (mean adjusted Rand index).
     - ``"mean graph"``: the score is the eigengap of the mean graph.
 
-    The list has at most five numbers, the best of each rule. They are ordered by the mean of the
-    three scores, each divided by its largest, times the stability of the number
-    (`polyspan.selection.shortlist`). Several of them may be right: data can have coarse clusters
-    and fine ones within them.
+    Every rule divides its votes among the numbers by its scores, and counts more the better the
+    clusterings that it compares agree. The first of the list has the most votes, with half of those
+    for the numbers beside it. The others, four at most, cover the evidence: each has the most of
+    what is left when the numbers on the list and those beside them, within 1 or 10%, are struck out
+    (`polyspan.selection.shortlist`).
+    Several of them may be right: data can have coarse clusters and fine ones within them.
 
     With more than 4,000 samples (10,000 with a GPU as ``device``), settings of `AnchorGRMSC` with
     500 anchors are used instead, fitted to at most 20,000 samples drawn at random. Two samples are
@@ -115,7 +117,7 @@ def count_clusters(
     random_state : int, RandomState or None, default=None
         Seeds k-means.
     max_clusters : int, default=None
-        Largest number to consider; None is n / 5, and at most 100 where anchors are used.
+        Largest number to consider; None is n / 4, and at most 100 where anchors are used.
     progress : callable, default=None
         Called as ``progress(done, total, text)``.
     device : str or None, default=None
@@ -131,13 +133,14 @@ def count_clusters(
         At least 2.
     evidence : dict
         ``shortlist``, a dict for every number on the list: ``n_clusters``, the ``rules`` that
-        propose it or a number within 10%, its ``score``, ``gap`` and ``stability`` between
-        settings, ``modularity`` and ``agreement`` of the mean graph's clusters with the views.
+        give it at least half of their best score, its ``score`` (its share of the votes),
+        ``gap`` and ``stability`` between settings, ``modularity`` and ``agreement`` of the mean
+        graph's clusters with the views.
         ``nesting``: which of the mean graph's clusters, numbered by size, split from one number on
         the list to the next larger one (`polyspan.selection.shortlist.nesting`). ``graph``: all
         that was measured on the neighbour graphs. Of the rule ``"settings"``: ``candidates``
         (numbers, the largest gap first), ``gaps`` and ``stability`` (one for each candidate;
-        stability is 1 where there is only one setting, from about 3,400 samples until anchors are
+        stability is 1 where there is only one setting, from about 3,500 samples until anchors are
         used), ``scores`` (gap times stability, divided by the largest), ``votes`` (for each number,
         how many settings have their largest gap there), ``eigenvalues`` (the mean spectrum, largest
         first) and ``settings``; without any solution, these are of the mean graph. ``chosen`` is
@@ -150,12 +153,12 @@ def count_clusters(
     >>> data = make_subspaces(n_samples=90, n_clusters=3, random_state=0)
     >>> number, evidence = count_clusters(data.views, random_state=0)
     >>> number, [row["n_clusters"] for row in evidence["shortlist"]]
-    (3, [3, 9, 10, 8, 5])
+    (3, [3, 9, 12, 16, 6])
     """
     check_params(
         "count_clusters",
         {"random_state": random_state, "max_clusters": max_clusters, "device": device},
-        {"random_state": seed, "max_clusters": integer(2, none="n / 5"), "device": device_or_none},
+        {"random_state": seed, "max_clusters": integer(2, none="n / 4"), "device": device_or_none},
     )
     if device is not None:
         check_device("count_clusters", device)
@@ -176,7 +179,7 @@ def count(
     """Do the work of `count_clusters`; call it inside `sharing`."""
     n = views.n_samples
     check_countable(n)
-    limit = min(max(2, n // 5) if max_clusters is None else max_clusters, n - 1)
+    limit = min(max(2, n // FEWEST) if max_clusters is None else max_clusters, n - 1)
     exact = exactly(views, device)
     if not exact:
         limit = min(limit, ANCHORS // 5 if max_clusters is None else COUNTED - 1)
@@ -188,20 +191,23 @@ def count(
     elif all(missing_rows(X) is None for X in views.arrays):  # AnchorGRMSC needs every view
         spectra = _anchor_spectra(views, limit, number, progress)
     found = _in_time(spectra, deadline)
-    evidence, rules = _compare_settings(found or [_mean_graph(graphs)], number)
-    if not found:
-        rules.clear()  # the mean graph has its own rule
-    if graphs is not None:
-        rules["views"] = {c: max(0.0, a) * max(0.0, b) for c, (a, b) in measured.items()}
-        rules["mean graph"] = dict(enumerate(_gaps(graphs.eigenvalues), 2))
     vectors = [V for _, _, V in found or [_mean_graph(graphs)]]
-    stability = cache(lambda c: stability_of(vectors, c, number))
-    proposals = shortlist(rules, stability)
+    evidence = _compare_settings(found or [_mean_graph(graphs)], number)
+    if graphs is not None:
+        evidence["graph"] = {
+            "numbers": list(measured),
+            "modularity": [a for a, _ in measured.values()],
+            "agreement": [b for _, b in measured.values()],
+            "eigenvalues": graphs.eigenvalues.tolist(),
+            "scales": graphs.graphs.scales,
+        }
+    rules = rule_scores(evidence)
+    proposals = shortlist(rules, rule_agreement(evidence, rules))
     rows: list[dict[str, Any]] = []
     for c, names, score in proposals:
         row = {"n_clusters": c, "rules": names, "score": score}
         row["gap"] = evidence["eigenvalues"][c - 1] - evidence["eigenvalues"][c]
-        row["stability"] = stability(c)
+        row["stability"] = stability_of(vectors, c, number)
         row["modularity"], row["agreement"] = None, None
         if graphs is not None:
             row["modularity"], row["agreement"] = measured.get(c) or measure(graphs, c)
@@ -210,14 +216,56 @@ def count(
     if graphs is not None:
         labels = {c: cluster_vectors(graphs.vectors[:, :c]) for c, _, _ in proposals}
         evidence["nesting"] = nesting(labels)
-        evidence["graph"] = {
-            "numbers": list(measured),
-            "modularity": [a for a, _ in measured.values()],
-            "agreement": [b for _, b in measured.values()],
-            "eigenvalues": graphs.eigenvalues.tolist(),
-            "scales": graphs.graphs.scales,
-        }
     return evidence["chosen"], evidence
+
+
+def rule_scores(evidence: Evidence) -> dict[str, dict[int, float]]:
+    """What every rule says of every number of clusters, for `polyspan.selection.shortlist`.
+
+    Examples
+    --------
+    >>> graph = {"numbers": [2, 3], "modularity": [0.5, 0.6], "agreement": [1.0, 0.5],
+    ...          "eigenvalues": [1.0, 0.75, 0.25]}
+    >>> rule_scores(Evidence(settings=[{"method": "MeanGraph"}], graph=graph))
+    {'views': {2: 0.5, 3: 0.3}, 'mean graph': {2: 0.5}}
+    """
+    rules: dict[str, dict[int, float]] = {}
+    if "method" not in evidence["settings"][0]:  # else there are only neighbour graphs
+        rules["settings"] = dict(zip(evidence["candidates"], evidence["scores"], strict=True))
+    if "graph" in evidence:
+        graph = evidence["graph"]
+        measured = zip(graph["numbers"], graph["modularity"], graph["agreement"], strict=True)
+        rules["views"] = {c: max(0.0, a) * max(0.0, b) for c, a, b in measured}
+        rules["mean graph"] = dict(enumerate(_gaps(np.array(graph["eigenvalues"])).tolist(), 2))
+    return rules
+
+
+def rule_agreement(evidence: Evidence, rules: dict[str, dict[int, float]]) -> dict[str, float]:
+    """How far the clusterings behind a rule agree at its best number: adjusted Rand indices.
+
+    Those of the settings agree with each other, or those of the mean graph with the views. A single
+    setting has none to agree with, and even odds.
+
+    Examples
+    --------
+    >>> graph = {"numbers": [2, 3], "modularity": [0.5, 0.6], "agreement": [0.9, 0.5],
+    ...          "eigenvalues": [1.0, 0.75, 0.7, 0.1]}
+    >>> evidence = Evidence(settings=[{"method": "MeanGraph"}], graph=graph)
+    >>> rule_agreement(evidence, rule_scores(evidence))
+    {'views': 0.9, 'mean graph': 0.5}
+    """
+    found = {}
+    for rule, scores in rules.items():
+        best = max(scores, key=lambda c: scores[c])
+        if rule == "settings":
+            measured = dict(zip(evidence["candidates"], evidence["stability"], strict=True))
+        else:
+            graph = evidence["graph"]
+            measured = dict(zip(graph["numbers"], graph["agreement"], strict=True))
+        found[rule] = measured[min(measured, key=lambda c: abs(c - best))]
+    if len(evidence["settings"]) == 1 and "settings" in found:
+        found["settings"] = 0.5
+    return found
 
 
 def _embedded(views: Views, limit: int, number: int) -> Embedded | None:
@@ -246,10 +294,8 @@ def _in_time(spectra: Iterator[Spectrum], deadline: float | None) -> list[Spectr
     return found
 
 
-def _compare_settings(
-    found: list[Spectrum], number: int
-) -> tuple[Evidence, dict[str, dict[int, float]]]:
-    """Gaps of the mean spectrum and agreement between settings, and the rule of their products."""
+def _compare_settings(found: list[Spectrum], number: int) -> Evidence:
+    """Gaps of the mean spectrum, agreement between settings, and their products."""
     spectra, vectors = [w for _, w, _ in found], [V for _, _, V in found]
     mean = np.mean(spectra, axis=0)
     gaps = _gaps(mean)
@@ -257,7 +303,7 @@ def _compare_settings(
     stability = [stability_of(vectors, c, number) for c in candidates]
     scores = np.array([gaps[c - 2] * s for c, s in zip(candidates, stability, strict=True)])
     own = [int(np.argmax(_gaps(w))) + 2 for w in spectra]
-    evidence: Evidence = {
+    return {
         "candidates": candidates,
         "gaps": [float(gaps[c - 2]) for c in candidates],
         "stability": stability,
@@ -266,7 +312,6 @@ def _compare_settings(
         "eigenvalues": [float(x) for x in mean],
         "settings": [params for params, _, _ in found],
     }
-    return evidence, {"settings": dict(zip(candidates, map(float, scores), strict=True))}
 
 
 def _gaps(w: np.ndarray) -> np.ndarray:
@@ -319,7 +364,7 @@ def exact_affinities(
 ) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
     """Settings of `GRMSC` and their sparse affinities; a consensus needs most of these anyway."""
     n = views.n_samples
-    solves = [params for params in exact_solves(n, (30, 10)) if "orientation" not in params]
+    solves = exact_solves(n, (30, 10))
     for done, params in enumerate(solves):
         if progress is not None:
             progress(done, len(solves), f"number of clusters: GRMSC {params}")

@@ -1,21 +1,34 @@
-"""The short list of numbers of clusters: what each rule proposes, in one order.
+"""The short list of numbers of clusters: the most likely one, and four that cover the evidence.
 
-A rule gives every number a score, which is divided by the rule's largest. The list takes the best
-number of every rule, then the second best, and so on, until there are five. Numbers within 10% of
-each other are one answer, and only the first of them is listed. The order is that of the mean score
-over the rules, times the number's stability where it is known; a better score of another number
-within 1 or 10% counts nine tenths, as a rule that says 6 does not speak against 5.
+Every rule gives numbers a score. Numbers come in steps: every one up to 20, then steps of 10%. A
+number on the list covers its step and the two beside it, so that it is right within 1, or 10%.
+
+- The first: every rule divides its votes among the numbers in proportion to its scores, so that a
+  rule that likes many numbers decides little. The number with the most support is the answer: its
+  own votes and half of those beside it, because an answer that is off by one step is worth half.
+- The others: now the scores of a rule are divided by its largest, so that what an undecided rule
+  holds possible counts too. What the first covers is struck out, and the next number is the one
+  with the most support in what is left, and so on. So the list does not crowd around one number,
+  and where the evidence is flat it spreads.
+
+A rule counts by how far the clusterings that it compares agree at its best number: with an adjusted
+Rand index of a, by the odds a / (1 - a), so that one that is sure is not outvoted by two that are
+not. The list is in the order of the votes.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 LONGEST = 5  # numbers on the list
-NEIGHBOUR = 0.9  # what the score of a number close by counts
+BESIDE = 0.5  # what the evidence of the steps beside a number counts
+SUREST = 0.98  # agreement from which the odds of a rule grow no further
+LEAST = 0.01  # agreement that any rule is credited with
+PROPOSED = 0.5  # of its largest score: a rule proposes the numbers that have so much
 SHARE = 0.1  # of a cluster that goes to another one: less is not a part of it
+ALL_UP_TO = 20  # clusters; above, steps of 10%
 
 Scores = Mapping[int, float]  # by number of clusters
 
@@ -24,37 +37,76 @@ class Proposal(NamedTuple):
     """A number on the short list."""
 
     n_clusters: int
-    rules: list[str]  # that propose it, or a number within 10%
-    score: float  # from 0 to 1
+    rules: list[str]  # that give it, or a number of the same step, half of their best score
+    score: float  # from 0 to 1: its share of the votes, and half of those beside it
 
 
 def shortlist(
-    rules: Mapping[str, Scores], stability: Callable[[int], float] | None = None
+    rules: Mapping[str, Scores], agreement: Mapping[str, float] | None = None
 ) -> list[Proposal]:
-    """Combine the scores that several rules give to numbers of clusters, and their stability.
+    """Choose at most five numbers of clusters by the scores that several rules give.
+
+    Parameters
+    ----------
+    rules : dict of str to dict
+        For every rule, scores by number of clusters.
+    agreement : dict of str to float, default=None
+        How far the clusterings of each rule agree, up to 1; None counts all rules alike.
+
+    Returns
+    -------
+    list of Proposal
+        At most five, by their scores.
 
     Examples
     --------
-    >>> found = shortlist({"a": {2: 1.0, 3: 4.0, 9: 2.0}, "b": {2: 0.5, 10: 1.0}})
-    >>> [(c, rules, round(score, 3)) for c, rules, score in found]
-    [(3, ['a'], 0.725), (10, ['b'], 0.725), (9, ['a'], 0.7), (2, ['a', 'b'], 0.7)]
+    >>> rules = {"a": {2: 0.2, 5: 0.8, 6: 0.9, 9: 0.5}, "b": {4: 0.1, 5: 0.6, 30: 0.3}}
+    >>> [(c, names, round(score, 2)) for c, names, score in shortlist(rules)]
+    [(5, ['a', 'b'], 0.59), (30, ['b'], 0.15), (9, ['a'], 0.1), (2, [], 0.04)]
+    >>> [one.n_clusters for one in shortlist(rules, {"a": 0.95, "b": 0.5})]
+    [6, 9, 4, 2, 30]
     """
     scaled = {rule: _relative(scores) for rule, scores in rules.items() if scores}
-    best = {rule: _best(scores) for rule, scores in scaled.items()}
-    chosen: list[int] = []
-    proposed: dict[str, list[int]] = {rule: [] for rule in best}
-    for place in range(LONGEST):
-        for rule, numbers in best.items():
-            if place < len(numbers) and len(chosen) < LONGEST:
-                proposed[rule].append(numbers[place])
-                chosen += _apart(chosen, numbers[place])
+    steps = numbers_to_try(max((c for scores in scaled.values() for c in scores), default=2))
+    own = {rule: _by_step(scores, steps) for rule, scores in scaled.items()}
+    sure = np.array([0.5 if agreement is None else agreement[rule] for rule in own])
+    sure = np.clip(sure, LEAST, SUREST)
+    relative = np.array(list(own.values()))
+    shares = relative / np.maximum(relative.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    votes = _support(np.average(shares, axis=0, weights=sure / (1 - sure)))
+    left = np.average(relative, axis=0, weights=sure / (1 - sure))
+    chosen = [int(np.argmax(votes.round(12)))]
+    for _ in range(LONGEST - 1):
+        left[max(0, chosen[-1] - 1) : chosen[-1] + 2] = 0
+        support = _support(left)
+        if support.max() <= 0:
+            break
+        chosen.append(int(np.argmax(support.round(12))))
     found = []
-    for c in chosen:
-        names = [rule for rule, several in proposed.items() if any(_same(c, k) for k in several)]
-        mean = float(np.mean([_support(scores, c) for scores in scaled.values()]))
-        held = 1.0 if stability is None else max(0.0, stability(c))
-        found.append(Proposal(c, names, mean * held))
+    for i in chosen:
+        names = [rule for rule, scores in own.items() if scores[i] >= PROPOSED]
+        found.append(Proposal(_best_of_step(scaled, steps, i), names, float(votes[i])))
     return sorted(found, key=lambda one: -one.score)
+
+
+def _support(evidence: np.ndarray) -> np.ndarray:
+    """The evidence for every step, and half of that beside it."""
+    return evidence + BESIDE * (np.r_[0, evidence[:-1]] + np.r_[evidence[1:], 0])
+
+
+def numbers_to_try(limit: int) -> list[int]:
+    """Every number from 2 to 20, then steps of 10%.
+
+    Examples
+    --------
+    >>> numbers_to_try(5), numbers_to_try(30)[18:]
+    ([2, 3, 4, 5], [20, 22, 24, 26, 29])
+    """
+    numbers = [2]
+    while numbers[-1] < limit:
+        last = numbers[-1]
+        numbers.append(last + 1 if last < ALL_UP_TO else max(last + 1, round(1.1 * last)))
+    return [c for c in numbers if c <= limit]
 
 
 def _relative(scores: Scores) -> dict[int, float]:
@@ -63,27 +115,28 @@ def _relative(scores: Scores) -> dict[int, float]:
     return {c: max(0.0, x) / most if most > 0 else 0.0 for c, x in scores.items()}
 
 
-def _best(scores: Scores) -> list[int]:
-    """The best numbers of one rule, none within 10% of a better one."""
-    chosen: list[int] = []
-    for c in sorted(scores, key=lambda c: (-scores[c], c)):
-        chosen += _apart(chosen, c)
-    return chosen[:LONGEST]
+def _step(steps: list[int], c: int) -> int:
+    """Which step a number belongs to: the nearest, of two the smaller."""
+    return int(np.argmin(np.abs(np.array(steps) - c)))
 
 
-def _apart(chosen: list[int], c: int) -> list[int]:
-    return [] if any(_same(c, other) for other in chosen) else [c]
+def _by_step(scores: Scores, steps: list[int]) -> np.ndarray:
+    """The best score of a rule in every step."""
+    found = np.zeros(len(steps))
+    for c, x in scores.items():
+        i = _step(steps, c)
+        found[i] = max(found[i], x)
+    return found
 
 
-def _same(a: int, b: int) -> bool:
-    """Whether two numbers are one answer."""
-    return max(a, b) <= 1.1 * min(a, b)
-
-
-def _support(scores: Scores, c: int) -> float:
-    """The score of a number, or nine tenths of that of a better one close by."""
-    close = [x for k, x in scores.items() if abs(k - c) <= 1 or abs(k - c) <= 0.1 * max(k, c)]
-    return max(scores.get(c, 0.0), NEIGHBOUR * max(close, default=0.0))
+def _best_of_step(scaled: Mapping[str, Scores], steps: list[int], i: int) -> int:
+    """The number of a step that the rules prefer: above 20 a step has several."""
+    sums = {steps[i]: 0.0}
+    for scores in scaled.values():
+        for c, x in scores.items():
+            if _step(steps, c) == i:
+                sums[c] = sums.get(c, 0.0) + x
+    return max(sums, key=lambda c: sums[c])
 
 
 def nesting(labels: Mapping[int, np.ndarray]) -> list[dict[str, Any]]:

@@ -46,7 +46,8 @@ PERMUTATIONS = 499
 SAMPLES = 400  # used at most within a view, where graphs are computed many times
 COLUMNS = 500  # likewise
 SURROGATES = 30
-FIRST = 10  # surrogates, after which a view that is like them is not looked at further
+FIRST = 10  # surrogates, after which a view that is like them, or nothing like them, is decided
+CLEAR = 1e-4  # p-value within a view that says so
 MARGIN = 0.02  # modularity above that of surrogates that heavy tails have without clusters
 LONGER = 2.0  # lengths of samples that differ more from the median are clipped
 SMALLEST = 1e-5  # p-value within a view: less cannot be known from so few surrogates
@@ -200,7 +201,7 @@ def within(
             spread = float(np.std(np.mean(drawn, axis=1), ddof=1)) * np.sqrt(1 + 1 / len(drawn))
             above = (float(excess.mean()) - MARGIN) / max(spread, 1e-6)
             p = max(float(student.sf(above, len(drawn) - 1)), SMALLEST)
-            if len(drawn) == SURROGATES or p > 0.1:
+            if len(drawn) == SURROGATES or not CLEAR < p < 0.1:
                 break
     return float(excess.max()), p
 

@@ -26,6 +26,7 @@ from polyspan.inputs.choice import scalings_for
 from polyspan.inputs.scaling import Scale, Scaling, numpy_views, scaling_per_view
 from polyspan.inputs.views import Views, check_views
 from polyspan.methods.meangraph import neighbor_graph
+from polyspan.selection.shortlist import numbers_to_try
 from polyspan.solvers.arrays import inverse_root, to_numpy
 from polyspan.solvers.eigen import eigh, highest_eigenpairs
 
@@ -34,7 +35,6 @@ N_SCALINGS = 2  # the first of those that suit the views
 MOST = 150  # clusters, if no limit is given
 SEEN = 4_000  # samples used where there are more
 DENSE_BELOW = 1_000  # samples up to which a dense eigensolver is used
-ALL_UP_TO = 20  # clusters; above, steps of 10%
 
 
 class ViewGraphs(NamedTuple):
@@ -187,21 +187,6 @@ def measure_numbers(
         if deadline is not None and time.perf_counter() >= deadline:
             break
     return measured
-
-
-def numbers_to_try(limit: int) -> list[int]:
-    """Every number from 2 to 20, then steps of 10%.
-
-    Examples
-    --------
-    >>> numbers_to_try(5), numbers_to_try(30)[18:]
-    ([2, 3, 4, 5], [20, 22, 24, 26, 29])
-    """
-    numbers = [2]
-    while numbers[-1] < limit:
-        last = numbers[-1]
-        numbers.append(last + 1 if last < ALL_UP_TO else max(last + 1, round(1.1 * last)))
-    return [c for c in numbers if c <= limit]
 
 
 def top_eigenvectors(W: sp.csr_array, c: int) -> tuple[np.ndarray, np.ndarray]:
