@@ -4,7 +4,7 @@ Without labels there is no way to tell which setting is good, but good settings 
 same clusters, while bad ones each find their own. So the samples are clustered by many members,
 each a method with its settings and scaling. Each member is scored by how well its labels agree with
 those of other families of methods, and by what the views say of them; the samples are clustered
-once more by how often the best fifth put them together.
+once more by how often the best third put them together.
 """
 
 import html
