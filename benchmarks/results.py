@@ -39,8 +39,8 @@ TALL = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)  # the paper's seven values
 
 
 def rows_of(name):
-    """Latest rows of a store, in the letters of the papers; none if it has not been run."""
-    path = STORES / f"{name}.jsonl"
+    """Latest rows of a protocol, in the letters of the papers: those run before it shuffled."""
+    path = STORES / f"{name}-file-order.jsonl.gz"
     rows = latest(read_rows(path)) if path.is_file() else []
     return [row | {"params": in_letters(row["estimator"], row["params"])} for row in rows]
 

@@ -37,7 +37,7 @@ class About(NamedTuple):
 
 @dataclass(slots=True)
 class ViewTags(Tags):
-    """The scikit-learn tags of a method, and two more about views.
+    """The scikit-learn tags of a method, and three more.
 
     Examples
     --------
@@ -49,6 +49,7 @@ class ViewTags(Tags):
 
     single_view: bool = False  # takes one view only
     missing_views: bool = False  # takes samples that lack a view (rows of NaN)
+    one_solution: bool = False  # what it learns depends neither on seed nor on order of samples
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(param,))
@@ -212,6 +213,10 @@ class MultiViewClusterer(Results, ClusterMixin, BaseEstimator):
         """Whether `solve` depends on views and parameters alone, without random numbers."""
         return True
 
+    def _sees_order(self) -> bool:
+        """Whether what `solve` finds depends on the order of the samples."""
+        return False
+
     def _neighbors(self, n: int, name: str = "n_neighbors") -> int:
         """Return a number of neighbours, or its default for n samples if it is None."""
         given: int | None = getattr(self, name, None)
@@ -298,7 +303,8 @@ class MultiViewClusterer(Results, ClusterMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         known = {field.name: getattr(tags, field.name) for field in fields(tags)}
-        return ViewTags(**known, **self.view_tags)
+        one_solution = self._shareable() and not self._sees_order()
+        return ViewTags(**known, **self.view_tags, one_solution=one_solution)
 
 
 class Problem(NamedTuple):

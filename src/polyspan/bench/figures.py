@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from polyspan.bench.store import Row, latest
-from polyspan.bench.summaries import Summary, summarise
+from polyspan.bench.summaries import Summary, split, summarise
 from polyspan.figures import EDGE, FAINT, INK, LINES, new_figure, save_figure
 from polyspan.graphs import proximity
 from polyspan.solvers.arrays import Array
@@ -37,15 +37,15 @@ def save_figures(rows: list[Row], folder: str | Path) -> list[Path]:
     if not folder.is_dir():
         raise FileNotFoundError(f"there is no folder {folder}: create it first")
     done = []
-    for protocol in sorted({row["protocol"] for row in rows}):
-        own = [row for row in rows if row["protocol"] == protocol]
-        done.append(save_figure(plot_scores(summarise(own)), folder / f"{protocol}-nmi.png"))
+    for title, own in split(rows).items():
+        name = title if title == own[0]["protocol"] else _file_name(title)
+        done.append(save_figure(plot_scores(summarise(own)), folder / f"{name}-nmi.png"))
         for dataset in dict.fromkeys(row["dataset"] for row in own):
             for method in dict.fromkeys(row["method"] for row in own):
                 if _grid_rows(own, dataset, method):
                     figure = plot_grid(own, dataset, method).figure
-                    name = _file_name(f"{protocol}-grid-{dataset}-{method}")
-                    done.append(save_figure(figure, folder / f"{name}.png"))  # type: ignore[arg-type]
+                    grid = _file_name(f"{name}-grid-{dataset}-{method}")
+                    done.append(save_figure(figure, folder / f"{grid}.png"))  # type: ignore[arg-type]
     return done
 
 
@@ -56,7 +56,7 @@ def plot_scores(summaries: Sequence[Summary]) -> "Figure":
         raise ValueError("no run was successful: there is nothing to draw")
     datasets = list(dict.fromkeys(one.dataset for one in found))
     names = list(dict.fromkeys((one.selection, one.method) for one in found))
-    colors = dict(zip(("tuned", "default", "label-free"), LINES, strict=False))
+    colors = dict(zip(("tuned", "nothing to tune", "default", "label-free"), LINES, strict=False))
     names.sort(key=lambda name: list(colors).index(name[0]))
     place = {name: -k for k, name in enumerate(names)}
     figure = new_figure(2.2 + 1.75 * len(datasets), 1.1 + 0.22 * len(names))
@@ -230,6 +230,7 @@ def _grid_rows(rows: list[Row], dataset: str, method: str) -> list[Row]:
         if (row["dataset"], row["method"], row["stage"], row["status"])
         == (dataset, method, "tune", "ok")
         and {"lam1", "lam2"} <= row["params"].keys()
+        and row["seed"] == 0  # the others are at some settings only
     ]
     both = all(len({row["params"][name] for row in found}) > 1 for name in ("lam1", "lam2"))
     return found if both else []

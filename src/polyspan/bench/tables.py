@@ -12,7 +12,16 @@ import numpy as np
 
 from polyspan.bench.plan import SELECTIONS
 from polyspan.bench.store import Row, latest
-from polyspan.bench.summaries import DIGITS, Summary, badness, ranks, summarise
+from polyspan.bench.summaries import (
+    DIGITS,
+    ORDER_WORDS,
+    Summary,
+    badness,
+    ranks,
+    rivals,
+    split,
+    summarise,
+)
 from polyspan.metrics import PAPER_SCORES, SCORES
 
 HEADINGS = ("NMI", "ACC", "F-score", "AVG", "Precision", "RI")
@@ -85,25 +94,27 @@ def _results(found: list[Summary]) -> Table:
     best: dict[tuple[str, str, str], float] = {}
     for one in found:
         for name in one.mean:
-            group = one.dataset, one.selection, name
+            group = one.dataset, rivals(one), name
             best[group] = min(best.get(group, math.inf), badness(one, name))
     rows = []
     for one in found:
         cells = [
             Cell(
                 _mean_std(one.mean.get(name), one.std.get(name)),
-                name in one.mean and badness(one, name) == best[one.dataset, one.selection, name],
+                name in one.mean and badness(one, name) == best[one.dataset, rivals(one), name],
             )
             for name in PAPER_SCORES
         ]
         seconds = NONE if one.seconds is None else f"{one.seconds:.2f}"
         last = (str(one.runs), _failed(one), str(one.not_converged), seconds)
-        rows.append([*_texts(one.dataset, one.method, one.selection), *cells, *_texts(*last)])
+        rows.append([*_texts(one.dataset, one.method, selected(one)), *cells, *_texts(*last)])
+    orders = " and ".join(dict.fromkeys(ORDER_WORDS[one.order] for one in found))
     note = (
-        "Mean(std) over the successful runs; for AVG (average entropy), lower is better. Bold is "
-        "best among the methods of the same selection on the same data: default is one setting for "
-        "all data, tuned was chosen using the labels, label-free without them. "
-        "Seconds are for one fit."
+        f"Samples are {orders}. Mean(std) over the successful runs; for AVG (average entropy), "
+        "lower is better. Bold is best among the methods of the same selection on the same data: "
+        "default is one setting for all data, tuned was chosen using the labels among as many "
+        "settings as its number says (a method with nothing to tune is compared with these), "
+        "label-free without labels. Seconds are for one fit."
     )
     if stale := sum(one.superseded for one in found):
         note += f" {stale} runs at settings that are no longer the chosen ones are not included."
@@ -123,7 +134,7 @@ def _beside_the_paper(found: list[Summary]) -> Table:
             if name in one.mean:
                 text += f" {one.mean[name] - mean:+.{DIGITS}f}"
             cells.append(Cell(text))
-        rows.append([*_texts(one.dataset, one.method, one.selection, one.paper), *cells])
+        rows.append([*_texts(one.dataset, one.method, selected(one), one.paper), *cells])
     note = "The paper's values, and how far ours are above (+) or below (-) them."
     header = ("data", "method", "selection", "paper's row", *HEADINGS)
     return Table("Comparison with the paper", note, header, rows)
@@ -142,15 +153,16 @@ def _ranking(found: list[Summary]) -> Table:
         for selection, method in order
     ]
     note = (
-        "Mean rank over the data sets (1 is best), among the methods of the same selection. A "
-        "method without a result is last; means over different data sets cannot be compared."
+        "Mean rank over the data sets (1 is best), among the methods of the same selection; those "
+        "with nothing to tune rank among the tuned. A method without a result is last; means over "
+        "different data sets cannot be compared."
     )
     return Table("Ranks", note, ("selection", "method", "data sets", *HEADINGS), rows)
 
 
 def _settings(found: list[Summary]) -> Table:
     rows = [
-        _texts(one.dataset, one.method, one.selection, _setting(one), str(one.settings or ""))
+        _texts(one.dataset, one.method, selected(one), _setting(one), str(one.settings or ""))
         for one in found
     ]
     note = "Parameters that were set or chosen (all others at their defaults), and settings tried."
@@ -164,6 +176,17 @@ def _failures(rows: list[Row]) -> Table:
     lines = [[*_texts(*key[:5], str(n), key[5])] for key, n in sorted(counts.items())]
     header = ("data", "method", "selection", "stage", "status", "jobs", "reason")
     return Table("Failed jobs", "Jobs without a result.", header, lines)
+
+
+def selected(one: Summary) -> str:
+    """How the setting was selected: if it was tuned, with the number of settings tried.
+
+    Examples
+    --------
+    >>> selected(Summary("p", "NGs", {"name": "ngs"}, "GRMSC", "GRMSC", "tuned", settings=1134))
+    'tuned (1134)'
+    """
+    return f"tuned ({one.settings})" if one.settings else one.selection
 
 
 def _texts(*texts: str) -> list[Cell]:
@@ -193,11 +216,11 @@ def _setting(one: Summary) -> str:
 
 
 def _pages(rows: list[Row], heading: str, write: Callable[[Table], str]) -> str:
-    """One page per protocol in the store."""
+    """One page per protocol in the store, and per order of the samples."""
     parts = []
-    for protocol in sorted({row["protocol"] for row in rows}):
-        parts.append(heading.format(protocol))
-        parts += map(write, tables([row for row in rows if row["protocol"] == protocol]))
+    for title, own in split(rows).items():
+        parts.append(heading.format(title))
+        parts += map(write, tables(own))
     return "\n".join(parts)
 
 
@@ -251,8 +274,8 @@ def _csv(found: list[Summary]) -> str:
 
 def _csv_line(one: Summary) -> dict[str, Any]:
     """Everything known about a summary, in columns; unknown values are empty."""
-    plain = ("protocol", "dataset", "method", "selection", "runs", "failed_runs", "settings",
-             "failed_settings", "not_converged", "superseded", "seconds")  # fmt: skip
+    plain = ("protocol", "dataset", "method", "selection", "order", "runs", "failed_runs",
+             "settings", "failed_settings", "not_converged", "superseded", "seconds")  # fmt: skip
     line: dict[str, Any] = {name: getattr(one, name) for name in plain}
     line["setting"] = _setting(one)
     for name in SCORES:

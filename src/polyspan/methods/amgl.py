@@ -101,6 +101,9 @@ class AMGL(Iterative, EmbeddingClusterer):
         W = np.tensordot(alpha / np.sum(alpha), Ws, axes=1)
         return run.solution(F, weights_=alpha, affinity_matrix_=W)
 
+    def _sees_order(self) -> bool:
+        return self.as_released  # ties go by row numbers
+
     def footprint(self, views: Views) -> tuple[float, float]:
         """Count n x n matrices: three per view."""
         return 8.0 + 3 * len(views.arrays), 0.0

@@ -122,6 +122,9 @@ class MCGC(Iterative, GraphClusterer):
         own = self._given("lam_agreement", "lam_components", "as_released")
         return run.solution(solve_mcgc(Ws, self.n_clusters, **own, run=run))
 
+    def _sees_order(self) -> bool:
+        return self.as_released  # ties go by row numbers
+
     def footprint(self, views: Views) -> tuple[float, float]:
         """Count n x n matrices: two per view."""
         return 14.0 + 2 * len(views.arrays), 0.0

@@ -136,6 +136,9 @@ class TSVDMSC(Penalised, OnDevice, RepresentationClusterer):
     def _shareable(self) -> bool:
         return self.sample_order == "file"  # otherwise it draws
 
+    def _sees_order(self) -> bool:
+        return True
+
     def footprint(self, views: Views) -> tuple[float, float]:
         """Count n x n matrices: the tensors Z, G, W and a complex one, for all views."""
         return super().footprint(views)[0] + 10 * len(views.arrays), 0.0

@@ -222,9 +222,8 @@ class AnchorGRMSC(Penalised):
             with quiet_kmeans():
                 kmeans = KMeans(self.n_clusters, n_init=self.n_init, random_state=rng).fit(Y)
             centers = kmeans.cluster_centers_
-            labels = np.concatenate(
-                workers.collect(workers.map(nearest_center, Ys, centers=centers))
-            )
+            nearest = workers.collect(workers.map(nearest_center, Ys, centers=centers))
+            labels = np.concatenate(nearest)
             # Plain tuples can be saved.
             learnt = found.extras | {"_bipartite": tuple(graph), "_centers": centers}
             if client is None:
@@ -242,13 +241,10 @@ class AnchorGRMSC(Penalised):
         params = self.get_params(deep=False) | own
         for name in ("n_clusters", "affinity", "n_kept", "n_init", "views"):
             del params[name]
-        size = views.n_samples * m * self._numbers(views).itemsize
+        what, size = tuple(sorted(params.items())), views.n_samples * m
+        size *= self._numbers(views).itemsize
         return shared(
-            represent_problem,
-            tuple(sorted(params.items())),
-            views.arrays,
-            size,
-            instead=lambda: self.represent(workers, views),
+            represent_problem, what, views.arrays, size, lambda: self.represent(workers, views)
         )
 
     def represent(self, workers: Threads | Cluster, views: Views) -> "Represented":
@@ -379,6 +375,9 @@ class AnchorGRMSC(Penalised):
             return np.dtype(self.dtype)
         single = all(getattr(view, "dtype", np.float64) == np.float32 for view in views.arrays)
         return np.dtype("f4" if single or views.n_samples > EXACT_BELOW else "f8")
+
+    def _shareable(self) -> bool:
+        return False  # the anchors are random
 
     def footprint(self, views: Views) -> tuple[float, float]:
         """Count nothing: `check_room` checks the memory once the number of anchors is known."""
