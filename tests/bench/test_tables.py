@@ -148,8 +148,8 @@ def test_failed_jobs_are_counted_and_explained():
     table = {line[1]: line for line in cells(text, "Results")}
     assert table["GRMSC"][9:11] == ["1", "1 run, 2 settings"]
     assert table["lost"][3:11] == ["-"] * 6 + ["0", "1 setting"]
-    assert "| NGs | GRMSC | tuned | tune | failed | 2 | ValueError: a\\|b |" in text
-    assert "| NGs | GRMSC | tuned | final | timeout | 1 | stopped after 9 s |" in text
+    assert "| NGs | GRMSC | tuned (3) | tune | failed | 2 | ValueError: a\\|b |" in text
+    assert "| NGs | GRMSC | tuned (3) | final | timeout | 1 | stopped after 9 s |" in text
     lines = {line["method"]: line for line in csv.DictReader(report(rows, "csv").splitlines())}
     assert (lines["GRMSC"]["failed_runs"], lines["GRMSC"]["failed_settings"]) == ("1", "2")
     assert lines["lost"]["nmi_mean"] == ""

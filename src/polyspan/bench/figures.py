@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from polyspan.bench.budgets import Budget, budgets
 from polyspan.bench.store import Row, latest
 from polyspan.bench.summaries import Summary, split, summarise
 from polyspan.figures import EDGE, FAINT, INK, LINES, new_figure, save_figure
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
 
 
 def save_figures(rows: list[Row], folder: str | Path) -> list[Path]:
-    """Draw what the rows of a store allow: one figure of all NMI, one of each lam1 x lam2 grid.
+    """Draw what the rows of a store allow.
+
+    One figure of all NMI, one of the expected best NMI for every data set where something was
+    tuned, one of each lam1 x lam2 grid.
 
     Examples
     --------
@@ -41,6 +45,10 @@ def save_figures(rows: list[Row], folder: str | Path) -> list[Path]:
         name = title if title == own[0]["protocol"] else _file_name(title)
         done.append(save_figure(plot_scores(summarise(own)), folder / f"{name}-nmi.png"))
         for dataset in dict.fromkeys(row["dataset"] for row in own):
+            if any(row["dataset"] == dataset and row["stage"] == "tune" for row in own):
+                curves = _file_name(f"{name}-budgets-{dataset}")
+                figure = plot_budgets(budgets(own), dataset).figure
+                done.append(save_figure(figure, folder / f"{curves}.png"))  # type: ignore[arg-type]
             for method in dict.fromkeys(row["method"] for row in own):
                 if _grid_rows(own, dataset, method):
                     figure = plot_grid(own, dataset, method).figure
@@ -149,6 +157,58 @@ def plot_grid(
     ax.set_ylabel("lam1", size=9, color=INK)
     words = ", ".join(f"{name}={value}" for name, value in rest.items())
     _title(ax, f"NMI of {method} on {dataset}\n{words}")
+    return ax
+
+
+def plot_budgets(found: Sequence[Budget], dataset: str, *, ax: "Axes | None" = None) -> "Axes":
+    """The best NMI to expect after so many settings, tried at random: one line per method.
+
+    Methods without settings to try are dots at 1. The legend is in the order of the best.
+
+    Parameters
+    ----------
+    found : sequence of Budget
+        From `polyspan.bench.budgets.budgets`.
+    dataset : str
+        Its name in the rows.
+    ax : matplotlib Axes, optional
+        Where to draw; None creates a new figure, which is ``ax.figure``.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from polyspan.bench.budgets import Budget
+    >>> ax = plot_budgets([Budget("NGs", "GRMSC", "tuned", np.array([0.5, 0.8]))], "NGs")
+    >>> ax.get_legend_handles_labels()[1]
+    ['GRMSC (2)']
+    """
+    own = sorted((one for one in found if one.dataset == dataset), key=lambda one: -one.curve[-1])
+    if not own:
+        raise ValueError(f"no run was successful on {dataset}: there is nothing to draw")
+    ax = new_figure(6.4, 1.4 + 0.19 * len(own)).add_subplot() if ax is None else ax
+    for k, one in enumerate(own):
+        n = len(one.curve)
+        style = {"color": LINES[k % len(LINES)], "label": f"{one.method} ({n})"}
+        if one.selection != "tuned":
+            style["label"] = f"{one.method}, {one.selection}"
+        if n > 1:
+            line = ("-", "--", ":", "-.")[k // len(LINES) % len(LINES)]
+            ax.plot(np.arange(1, n + 1), one.curve, line, lw=1.6, **style)
+        else:
+            ax.plot(1, one.curve[0], "osD^"[k // len(LINES) % 4], ms=4.5, clip_on=False, **style)
+    ax.set_xscale("log")
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.set_xlabel("settings tried", size=9, color=INK)
+    ax.set_ylabel("expected best NMI", size=9, color=INK)
+    ax.grid(color="#eceff3", lw=0.8)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.tick_params(length=0, labelsize=8, colors=FAINT)
+    ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, fontsize=7.5,
+              labelcolor=INK)  # fmt: skip
+    _title(ax, dataset)
     return ax
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from polyspan.bench.budgets import BUDGETS, budgets
 from polyspan.bench.plan import SELECTIONS
 from polyspan.bench.store import Row, latest
 from polyspan.bench.summaries import (
@@ -86,8 +87,9 @@ def report(rows: list[Row], format: str = "markdown") -> str:
 def tables(rows: list[Row]) -> list[Table]:
     """The tables of one protocol; those that would be empty are left out."""
     found = summarise(rows)
-    made = [_results(found), _beside_the_paper(found), _ranking(found), _settings(found)]
-    return [table for table in [*made, _failures(latest(rows))] if table.rows]
+    made = [_results(found), _beside_the_paper(found), _ranking(found), _equal_budgets(rows)]
+    made += [_settings(found), _failures(latest(rows), found)]
+    return [table for table in made if table.rows]
 
 
 def _results(found: list[Summary]) -> Table:
@@ -141,13 +143,16 @@ def _beside_the_paper(found: list[Summary]) -> Table:
 
 
 def _ranking(found: list[Summary]) -> Table:
-    by_method = ranks(found)
+    by_method, most = ranks(found), dict[tuple[str, str], Summary]()
+    for one in sorted(found, key=lambda one: one.settings):
+        most[one.selection, one.method] = one  # grids may be smaller where there are few samples
     order = sorted(
         by_method, key=lambda key: (SELECTIONS.index(key[0]), np.mean(by_method[key]["nmi"]))
     )
     rows = [
         [
-            *_texts(selection, method, str(len(by_method[selection, method]["nmi"]))),
+            *_texts(selected(most[selection, method]), method),
+            *_texts(str(len(by_method[selection, method]["nmi"]))),
             *_texts(*(f"{np.mean(by_method[selection, method][s]):.2f}" for s in PAPER_SCORES)),
         ]
         for selection, method in order
@@ -160,6 +165,27 @@ def _ranking(found: list[Summary]) -> Table:
     return Table("Ranks", note, ("selection", "method", "data sets", *HEADINGS), rows)
 
 
+def _equal_budgets(rows: list[Row]) -> Table:
+    found = budgets(rows)
+    if all(len(one.curve) == 1 for one in found):
+        return Table("", "", (), [])
+    lines = []
+    for one in found:
+        n = len(one.curve)
+        cells = [f"{one.after(m):.{DIGITS}f}" for m in (*BUDGETS, n)]
+        words = one.selection + f" ({n})" * (n > 1)
+        lines.append(_texts(one.dataset, one.method, words, *cells))
+    note = (
+        "The best NMI to expect after so many settings of the grid, tried at random without "
+        "repetition: computed exactly from all settings, each with its NMI with the first seed (0 "
+        "if it failed). After all of them it is the best, as is any later column; a method without "
+        "a grid has its mean everywhere."
+    )
+    heads = (*(f"after {m}" for m in BUDGETS), "after all")
+    header = ("data", "method", "selection", *heads)
+    return Table("Equal budgets", note, header, lines)
+
+
 def _settings(found: list[Summary]) -> Table:
     rows = [
         _texts(one.dataset, one.method, selected(one), _setting(one), str(one.settings or ""))
@@ -170,9 +196,14 @@ def _settings(found: list[Summary]) -> Table:
     return Table("Settings", note, header, rows)
 
 
-def _failures(rows: list[Row]) -> Table:
-    names = ("dataset", "method", "selection", "stage", "status", "reason")
-    counts = Counter(tuple(row[name] for name in names) for row in rows if row["status"] != "ok")
+def _failures(rows: list[Row], found: list[Summary]) -> Table:
+    tried = {(one.dataset, one.method, one.selection): selected(one) for one in found}
+    counts = Counter(
+        (*(row[name] for name in ("dataset", "method")),
+         tried[row["dataset"], row["method"], row["selection"]],
+         *(row[name] for name in ("stage", "status", "reason")))
+        for row in rows if row["status"] != "ok"
+    )  # fmt: skip
     lines = [[*_texts(*key[:5], str(n), key[5])] for key, n in sorted(counts.items())]
     header = ("data", "method", "selection", "stage", "status", "jobs", "reason")
     return Table("Failed jobs", "Jobs without a result.", header, lines)
