@@ -4,20 +4,19 @@
     python benchmarks/order.py ties [--datasets ngs ...] [--neighbors 30 150]     minutes
     python benchmarks/order.py tensor [--datasets msrc_v1 ...]                    a minute
 
-``effect``: all methods with their defaults on samples sorted by class and shuffled, five seeds each,
-into results/order.jsonl.gz; jobs that have a row there are not run again. It is a benchmark
-(`polyspan.bench.protocol`), one after the other for the two orders: so methods that are blind to
-the order share a solution between the seeds of an order, never between orders. A method whose first
-seed takes more than --seconds on a data set is left out there. ``python benchmarks/results.py``
-makes docs/what-order-is-worth.md of its rows.
+``effect``: all methods with their defaults on samples sorted by class and shuffled, five seeds
+each, into results/order.jsonl.gz; jobs that have a row there are not run again. It is a benchmark
+(`polyspan.bench.protocol`), run once for each order: so methods that are blind to the order share a
+solution between the seeds of an order, never between orders. A method whose first seed takes more
+than --seconds on a data set is left out there. ``python benchmarks/results.py`` makes
+docs/what-order-is-worth.md of its rows.
 
-The others print a table each. ``ties``: GRMSC by four rules for samples that tie at the k-th distance.
-Density is the share of all pairs that the first-order graph of a view links, the mean over the
-views. The rules: the lower row number first, with the samples sorted by class and shuffled; all
-tied samples in; all out; and the tied samples share the places that are left, as in
+The others print a table each. ``ties``: GRMSC by four rules for samples that tie at the k-th
+distance. Density is the share of all pairs that the first-order graph of a view links, the mean
+over the views. The rules: the lower row number first, with the samples sorted by class and
+shuffled; all tied samples in; all out; and the tied samples share the places that are left, as in
 `polyspan.graphs.ties`. ``tensor``: t-SVD-MSC on samples sorted by class, and from the mean
-representation of 1, 3, 5 and 15 random orders. Download the data first: `polyspan data fetch ngs
-three_sources bbcsport msrc_v1 yale`.
+representation of 1, 3, 5 and 15 random orders. Download the data first: `polyspan data fetch`.
 """
 
 import argparse
@@ -30,6 +29,7 @@ from typing import Any
 import numpy as np
 
 from polyspan import GRMSC, METHODS, TSVDMSC
+from polyspan.audit import ORDERS, OrderEffect
 from polyspan.bench import Protocol, read_rows, run_protocol
 from polyspan.bench.plan import Method, Source
 from polyspan.bench.store import latest
@@ -88,19 +88,25 @@ def effect(names: list[str], seconds: float, jobs: int) -> None:
         print(f"{source.label}: {len(rest)} methods, {len(lost)} left out", flush=True)
 
 
-def effects(rows: list[Any]) -> dict[str, dict[str, tuple[float, float]]]:
-    """Mean NMI of every method on every data set, sorted by class and shuffled."""
+def effects(rows: list[Any]) -> dict[str, dict[str, OrderEffect]]:
+    """Scores of every method on every data set where all seeds of both orders have been run."""
     scores: dict[tuple[str, str], dict[str, list[float]]] = {}
     for row in latest(rows):
         if row["status"] == "ok":
             place = scores.setdefault((row["method"], row["dataset"]), defaultdict(list))
-            place[row["order"]].append(row["nmi"])
-    found: dict[str, dict[str, tuple[float, float]]] = {}
+            place[{"sorted": ORDERS[0], "shuffled": ORDERS[-1]}[row["order"]]].append(row["nmi"])
+    found: dict[str, dict[str, OrderEffect]] = {}
     for (method, dataset), by in scores.items():
-        if all(len(by[order]) == SEEDS for order in ("sorted", "shuffled")):
-            means = float(np.mean(by["sorted"])), float(np.mean(by["shuffled"]))
-            found.setdefault(method, {})[dataset] = means
+        if [len(by[order]) for order in (ORDERS[0], ORDERS[-1])] == [SEEDS, SEEDS]:
+            found.setdefault(method, {})[dataset] = OrderEffect(method, by)
     return found
+
+
+def mean_effect(by: dict[str, OrderEffect]) -> tuple[float, float]:
+    """Mean effect over data sets, and its standard error from the spread over the runs."""
+    effect = np.mean([one.effect for one in by.values()])
+    error = np.sqrt(np.sum([one.error**2 for one in by.values()])) / len(by)
+    return float(effect), float(error)
 
 
 def first_order(X: Any, k: int, rule: str) -> np.ndarray:
