@@ -4,7 +4,7 @@
     python benchmarks/order.py ties [--datasets ngs ...] [--neighbors 30 150]     minutes
     python benchmarks/order.py tensor [--datasets msrc_v1 ...]                    a minute
 
-``effect``: all methods with their defaults on samples sorted by class and shuffled, five seeds
+``effect``: all methods with their defaults on samples sorted by class and shuffled, ten seeds
 each, into results/order.jsonl.gz; jobs that have a row there are not run again. It is a benchmark
 (`polyspan.bench.protocol`), run once for each order: so methods that are blind to the order share a
 solution between the seeds of an order, never between orders. A method whose first seed takes more
@@ -49,7 +49,7 @@ SETS = (  # with up to 2,000 samples, the smallest first
     *("yale_images", "three_sources", "msrc_v1", "ngs", "bbcsport", "prokaryotic", "movies617"),
     *("bbc", "reuters1200", "leaves100", "handwritten"),
 )
-SEEDS = 5
+SEEDS = 10
 SINGLE = ("lrr", "ssc")  # take one view: the best of all, without labels
 SEES = "TSVDMSC, file"  # what the audit is for
 

@@ -786,13 +786,13 @@ def order_page():
              f"{2 * error:.4f}", "yes" if blind else "**no**",
              f"{by[largest].effect:+.3f} ({largest})"]
         )  # fmt: skip
-    names = list(dict.fromkeys(row["dataset"] for row in rows))
+    names = [name for name in benchmark.SETS if any(name in by for by in effects.values())]
     absent = [name for name in benchmark.SETS if name not in names]
-    left = [
-        f"{method} on {_list(sorted(lost))}"
-        for method in sorted(effects)
-        if (lost := set(names) - set(effects[method]))
-    ]
+    lost = defaultdict(set)
+    for row in rows:
+        if row["status"] != "ok":
+            lost[row["method"]].add(row["dataset"])
+    left = [f"{method} on {_list(sorted(lost[method]))}" for method in sorted(lost)]
     header = ("method", "data sets", "sorted by class", "shuffled", "sorted - shuffled",
               "two standard errors", "blind", "largest effect")  # fmt: skip
     verdict = (
@@ -812,13 +812,13 @@ def order_page():
                 "![NMI sorted by class minus NMI shuffled, for every method on every data set]"
                 "(images/order-effect.png)",
                 f"NMI, mean of {benchmark.SEEDS} seeds, then over the data sets: "
-                f"{_list(names) or 'none yet'}. A method counts as blind if the mean effect is at most "
-                ".005 or two standard errors over the data sets. "
+                f"{_list(names)}. A method counts as blind if the mean effect is at most "
+                f"{NEGLIGIBLE} or two standard errors, from the spread over the seeds. "
                 f"*{benchmark.SEES}* is t-SVD-MSC in the order that it is given, as its authors' program "
                 "has it; its Fourier transform runs along the samples.",
                 table(header, lines),
                 verdict,
-                "Methods with the same solution for every seed and order share it between the five seeds "
+                "Methods with the same solution for every seed and order share it between the seeds "
                 "of an order, not between the orders. LRR and SSC take one view: the one that agrees most "
                 "with the others is taken.",
                 "Left out, because the first seed took too long or failed: "

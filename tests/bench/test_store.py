@@ -242,6 +242,14 @@ def test_every_cut_and_every_damage_of_the_blocks(packed):
         assert told(packed)[0] in ([*wanted[:4], {"row": 5}], [*wanted, {"row": 5}])
 
 
+def test_packing_mends_a_damaged_store(packed):
+    packed.write_bytes(packed.read_bytes()[:-5])
+    rows, notes = told(packed)
+    assert notes
+    assert pack(packed) == len(rows)
+    assert told(packed) == (rows, [])
+
+
 def test_a_changed_row_is_not_packed(store):
     store.write_text(store.read_text().replace("0.30000000000000004", "0.9"))
     assert pack(store) == 1

@@ -191,14 +191,13 @@ def plot_budgets(found: Sequence[Budget], dataset: str, *, ax: "Axes | None" = N
     ax = new_figure(6.4, 1.4 + 0.19 * len(own)).add_subplot() if ax is None else ax
     for k, one in enumerate(own):
         n = len(one.curve)
-        style = {"color": LINES[k % len(LINES)], "label": f"{one.method} ({n})"}
-        if one.selection != "tuned":
-            style["label"] = f"{one.method}, {one.selection}"
+        words = f" ({n})" if one.selection == "tuned" else f", {one.selection}"
+        color, style = LINES[k % len(LINES)], k // len(LINES) % 4
         if n > 1:
-            line = ("-", "--", ":", "-.")[k // len(LINES) % len(LINES)]
-            ax.plot(np.arange(1, n + 1), one.curve, line, lw=1.6, **style)
+            (drawn,) = ax.plot(range(1, n + 1), one.curve, ("-", "--", ":", "-.")[style], lw=1.6)
         else:
-            ax.plot(1, one.curve[0], "osD^"[k // len(LINES) % 4], ms=4.5, clip_on=False, **style)
+            (drawn,) = ax.plot(1, one.curve[0], "osD^"[style], ms=4.5, clip_on=False)
+        drawn.set(color=color, label=one.method + words)
     ax.set_xscale("log")
     ax.xaxis.set_major_formatter("{x:g}")
     ax.set_xlabel("settings tried", size=9, color=INK)
