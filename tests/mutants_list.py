@@ -524,7 +524,7 @@ MUTANTS = [
       '"shared" if not job.checks else "own"', "test_runner", select="shares"),
     M("bench-one-seed-tunes", "final_jobs", "_mean(score)", "_mean(score[:1])",
       "bench/test_protocol"),
-    M("bench-as-released-shares", "AMGL._sees_order", "return self.as_released", "return False",
+    M("bench-as-released-shares", "AMGL", 'sees_order = "as_released"', "sees_order = False",
       "test_runner", select="share_nothing"),
     M("budgets-with-replacement", "expected_best", "np.clip(i[:-1] - m, 0, None)",
       "np.clip(i[:-1] - 1, 0, None)", "bench/test_budgets"),

@@ -68,6 +68,10 @@ class MultiViewClusterer(Results, ClusterMixin, BaseEstimator):
     # Whether `solve` may read n_clusters. If False, one solution is shared between different
     # numbers of clusters, see `polyspan.solvers.cache`.
     solve_counts: ClassVar[bool] = True
+    # Whether `solve` draws random numbers, so that no fit can use the solution of another.
+    draws: ClassVar[bool] = False
+    # Whether what `solve` finds depends on the order of the samples; or the parameter that decides.
+    sees_order: ClassVar[bool | str] = False
 
     n_clusters: int = param(clusters, default=8, kw_only=False)
     views: Sequence[Any] | None = None
@@ -211,11 +215,7 @@ class MultiViewClusterer(Results, ClusterMixin, BaseEstimator):
 
     def _shareable(self) -> bool:
         """Whether `solve` depends on views and parameters alone, without random numbers."""
-        return True
-
-    def _sees_order(self) -> bool:
-        """Whether what `solve` finds depends on the order of the samples."""
-        return False
+        return not self.draws
 
     def _neighbors(self, n: int, name: str = "n_neighbors") -> int:
         """Return a number of neighbours, or its default for n samples if it is None."""
@@ -303,7 +303,10 @@ class MultiViewClusterer(Results, ClusterMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         known = {field.name: getattr(tags, field.name) for field in fields(tags)}
-        one_solution = self._shareable() and not self._sees_order()
+        sees = (
+            getattr(self, self.sees_order) if isinstance(self.sees_order, str) else self.sees_order
+        )
+        one_solution = self._shareable() and not sees
         return ViewTags(**known, **self.view_tags, one_solution=one_solution)
 
 

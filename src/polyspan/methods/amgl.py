@@ -86,6 +86,7 @@ class AMGL(Iterative, EmbeddingClusterer):
         needs="no weight to tune; samples of unit length; as_released for the authors' scores",
         cost="O(n^3) per iteration, about 10 iterations",
     )
+    sees_order = "as_released"  # ties go by row numbers
 
     n_neighbors: int | None = param(neighbors(5), default=None)
     as_released: bool = param(flag, default=False)
@@ -100,9 +101,6 @@ class AMGL(Iterative, EmbeddingClusterer):
         F, alpha = solve_amgl(Ws, self.n_clusters, run=run)
         W = np.tensordot(alpha / np.sum(alpha), Ws, axes=1)
         return run.solution(F, weights_=alpha, affinity_matrix_=W)
-
-    def _sees_order(self) -> bool:
-        return self.as_released  # ties go by row numbers
 
     def footprint(self, views: Views) -> tuple[float, float]:
         """Count n x n matrices: three per view."""

@@ -107,6 +107,7 @@ class MCGC(Iterative, GraphClusterer):
         needs="n_neighbors, lam_agreement; as_released for the authors' scores",
         cost="O(m n^3) per iteration, up to 5 iterations",
     )
+    sees_order = "as_released"  # ties go by row numbers
 
     n_neighbors: int | None = param(neighbors(15), default=None)
     lam_agreement: float = param(positive, default=2.0)
@@ -121,9 +122,6 @@ class MCGC(Iterative, GraphClusterer):
         Ws = [view_graph(X, self.n_clusters, k, self.tol, self.as_released) for X in Xs]
         own = self._given("lam_agreement", "lam_components", "as_released")
         return run.solution(solve_mcgc(Ws, self.n_clusters, **own, run=run))
-
-    def _sees_order(self) -> bool:
-        return self.as_released  # ties go by row numbers
 
     def footprint(self, views: Views) -> tuple[float, float]:
         """Count n x n matrices: two per view."""

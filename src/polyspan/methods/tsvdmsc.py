@@ -108,6 +108,7 @@ class TSVDMSC(Penalised, OnDevice, RepresentationClusterer):
         cost="O(n^2 (p + m^2)) per iteration, about 30 iterations",
     )
     solve_counts = False
+    sees_order = True
 
     lam: float = param(positive, default=0.1)
     as_released: bool = param(flag, default=False)
@@ -135,9 +136,6 @@ class TSVDMSC(Penalised, OnDevice, RepresentationClusterer):
 
     def _shareable(self) -> bool:
         return self.sample_order == "file"  # otherwise it draws
-
-    def _sees_order(self) -> bool:
-        return True
 
     def footprint(self, views: Views) -> tuple[float, float]:
         """Count n x n matrices: the tensors Z, G, W and a complex one, for all views."""

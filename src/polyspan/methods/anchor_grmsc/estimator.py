@@ -166,6 +166,7 @@ class AnchorGRMSC(Penalised):
         needs="n_anchors; n_neighbors, lam1, lam2 as in GRMSC; views may be files or dask arrays",
         cost="O(n a (a + q + k^2)) per iteration, about 25 iterations",
     )
+    draws = True  # its anchors
 
     n_anchors: int | None = param(integer(1, none="min(n, max(100, 5 n_clusters))"), default=None)
     anchors: Any = param(kind_of_anchors, default="kmeans")
@@ -375,9 +376,6 @@ class AnchorGRMSC(Penalised):
             return np.dtype(self.dtype)
         single = all(getattr(view, "dtype", np.float64) == np.float32 for view in views.arrays)
         return np.dtype("f4" if single or views.n_samples > EXACT_BELOW else "f8")
-
-    def _shareable(self) -> bool:
-        return False  # the anchors are random
 
     def footprint(self, views: Views) -> tuple[float, float]:
         """Count nothing: `check_room` checks the memory once the number of anchors is known."""
