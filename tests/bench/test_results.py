@@ -168,6 +168,17 @@ def test_the_baseline_and_the_number_tried_are_in_every_table(results, tiny):
     assert line in results.comparison(rows)
 
 
+def test_the_checks_are_compared_with_what_is_shared(results):
+    row = {"dataset": "NGs", "method": "M", "selection": "default", "stage": "final"}
+    row |= {"status": "ok", "params": {}}
+    scores = {"shared": [0.5, 0.7], "own": [0.61]}
+    rows = [row | {"solve": how, "nmi": nmi} for how, some in scores.items() for nmi in some]
+    text = results.checked(rows)
+    assert "1 solved afresh" in text
+    assert "is +0.0100 in the mean and +0.0100 at most (M on NGs)" in text
+    assert results.checked(rows[:2]) == ""
+
+
 @pytest.mark.slow
 def test_every_row_that_says_tuned_says_how_many_were_tried(results):
     page = results.results_page()

@@ -1,6 +1,7 @@
 """Figures of a benchmark: scores next to the paper's, a grid as a heat map, a method diagram."""
 
 from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -189,8 +190,10 @@ def plot_budgets(found: Sequence[Budget], dataset: str, *, ax: "Axes | None" = N
     if not own:
         raise ValueError(f"no run was successful on {dataset}: there is nothing to draw")
     ax = new_figure(6.4, 1.4 + 0.19 * len(own)).add_subplot() if ax is None else ax
-    for k, one in enumerate(own):
+    lines, dots = count(), count()
+    for one in own:
         n = len(one.curve)
+        k = next(lines if n > 1 else dots)
         words = f" ({n})" if one.selection == "tuned" else f", {one.selection}"
         color, style = LINES[k % len(LINES)], k // len(LINES) % 4
         if n > 1:

@@ -87,7 +87,8 @@ def settings(method: Method, source: Source) -> list[dict[str, Any]]:
     """
     combinations = itertools.product(*method.grid.values())
     found = [method.params | dict(zip(method.grid, values, strict=True)) for values in combinations]
-    return [params for params in found if _fits(params, source.n_samples)]
+    n = source.n_samples
+    return [params for params in found if _fits(params, n)]
 
 
 def _fits(params: Mapping[str, Any], n: int) -> bool:
