@@ -7,7 +7,7 @@ BIN = $(VENV)/bin
 PYTEST = $(BIN)/python -m pytest --numprocesses $(CORES) --maxprocesses 8 --dist loadgroup
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test test-fast test-explore mutants fuzz kills lint reference figure methods bench-methods reproduce smoke docs clean
+.PHONY: help demo test test-fast test-explore mutants fuzz kills lint results figure methods bench-methods reproduce smoke docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,8 +39,8 @@ lint: $(VENV)/.installed-$(EXTRAS) ## ruff (rules and format), mypy, and who may
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-reference: $(VENV)/.installed-plot ## the table of results in the README (needs the data, minutes)
-	$(BIN)/python benchmarks/reference.py
+results: $(VENV)/.installed-plot ## RESULTS.md, the README's scores and two pages of docs, from the stored rows (seconds)
+	$(BIN)/python benchmarks/results.py
 
 figure: $(VENV)/.installed-plot ## the picture in the README
 	$(BIN)/polyspan demo --force --no-open --out docs/images/demo.png
@@ -55,15 +55,15 @@ bench-methods: $(VENV)/.installed-plot ## benchmarks/METHODS.md: every method be
 
 reproduce: $(VENV)/.installed-test ## the paper's tables and figures: runs what is missing in benchmarks/results (hours from nothing), then RESULTS.md
 	for name in paper open wide; do \
-	  $(BIN)/polyspan bench run benchmarks/$$name.toml --store benchmarks/results/$$name.jsonl $(BENCH); \
+	  $(BIN)/polyspan bench run benchmarks/$$name.toml --store benchmarks/results/$$name.jsonl.gz $(BENCH); \
 	  case $$? in 0|1) ;; *) exit 1;; esac; \
 	done
 	$(BIN)/python benchmarks/results.py --figures
 
 smoke: $(VENV)/.installed-$(EXTRAS) ## a small benchmark into a temporary store, and its report (seconds)
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && code=0 && \
-	{ $(BIN)/polyspan bench run benchmarks/smoke.toml --store "$$folder/smoke.jsonl" || code=$$?; } && \
-	$(BIN)/polyspan bench report "$$folder/smoke.jsonl" && exit $$code
+	{ $(BIN)/polyspan bench run benchmarks/smoke.toml --store "$$folder/smoke.jsonl.gz" || code=$$?; } && \
+	$(BIN)/polyspan bench report "$$folder/smoke.jsonl.gz" && exit $$code
 
 docs: $(VENV)/.installed-docs ## the site, docs/_build/html/index.html, with the examples run (a minute)
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html

@@ -1,12 +1,15 @@
-"""Stored rows written under earlier names of parameters, under those of today.
+"""Stored rows written under earlier names of parameters and columns, under those of today.
 
     python benchmarks/migrate_rows.py [FILE ...]    (all of benchmarks/results without one)
 
 Parameters are renamed by estimator, the keys of the rows computed anew, so that a benchmark that is
-resumed finds its rows. Rows of what no longer exists are dropped. A file is replaced whole, and
-only when something in it changes: the second time nothing does.
+resumed finds its rows. Rows of what no longer exists are dropped. Rows of protocols that do not say
+in which order the samples were had them in the order of the file, and gave ties to the lower row
+number; then methods without a grid were called tuned. A file is replaced whole, and only when
+something in it changes: the second time nothing does.
 """
 
+import gzip
 import json
 import sys
 from pathlib import Path
@@ -15,7 +18,7 @@ from typing import Any
 from polyspan.atomic import replacing
 from polyspan.bench.jobs import Job
 from polyspan.bench.plan import Method, Source
-from polyspan.bench.store import SUM, sealed
+from polyspan.bench.store import SUM, pack, sealed
 
 RESULTS = Path(__file__).resolve().parent / "results"
 PARAMETERS = {
@@ -34,6 +37,7 @@ PARAMETERS = {
 COLUMNS = {"turns": "iterations"}
 METHODS = {"20 turns": "20 iterations"}  # of protocols
 GONE = {"grmsc": "init"}  # rows that set it are dropped
+UNTUNED = ("amgl", "gmc")
 
 
 def migrated(row: dict[str, Any]) -> dict[str, Any] | None:
@@ -55,6 +59,10 @@ def migrated(row: dict[str, Any]) -> dict[str, Any] | None:
         if place in row:
             row[place] = METHODS.get(row[place], row[place])
     if "key" in row:
+        if "order" not in row:
+            row |= {"order": "file", "ties": "row"}
+        if row["selection"] == "tuned" and estimator in UNTUNED:
+            row["selection"] = "nothing to tune"
         row["key"] = key(row)
     return row
 
@@ -72,14 +80,14 @@ def key(row: dict[str, Any]) -> str:
     options = {name: value for name, value in row["source"].items() if name != "name"}
     source = Source(row["source"]["name"], row["dataset"], options)
     method = Method(row["method"], row["estimator"], row["selection"])
-    job = Job(row["protocol"], method, source, row["params"], row["seed"], row["stage"], None)
-    return job.key
+    rest = (row["params"], row["seed"], row["stage"], None, row["order"])
+    return Job(row["protocol"], method, source, *rest).key
 
 
 def migrate(path: Path) -> int:
     """Migrate a file, and count the lines that changed or went."""
     changed, lines = 0, []
-    for line in path.read_text("utf-8").splitlines():
+    for line in text(path).splitlines():
         row = json.loads(line)
         had_sum = row.pop(SUM, None) is not None
         new = migrated(row)
@@ -90,9 +98,17 @@ def migrate(path: Path) -> int:
     if changed:
         with replacing(path) as part:
             part.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+            if path.suffix == ".gz":
+                pack(part)
     return changed
 
 
+def text(path: Path) -> str:
+    """The lines of a store that no run writes to."""
+    content = path.read_bytes()
+    return (gzip.decompress(content) if path.suffix == ".gz" else content).decode()
+
+
 if __name__ == "__main__":
-    for path in [Path(name) for name in sys.argv[1:]] or sorted(RESULTS.glob("*.jsonl")):
+    for path in [Path(name) for name in sys.argv[1:]] or sorted(RESULTS.glob("*.jsonl*")):
         print(f"{path.name}: {migrate(path)} rows")

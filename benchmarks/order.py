@@ -1,27 +1,42 @@
 """What the order of the samples is worth, where it was decided what to do about it.
 
+    python benchmarks/order.py effect [--datasets ...] [--seconds 300]            hours
     python benchmarks/order.py ties [--datasets ngs ...] [--neighbors 30 150]     minutes
     python benchmarks/order.py tensor [--datasets msrc_v1 ...]                    a minute
 
-Each prints a table. ``ties``: GRMSC by four rules for samples that tie at the k-th distance.
-Density is the share of all pairs that the first-order graph of a view links, the mean over the
-views. The rules: the lower row number first, with the samples sorted by class and shuffled; all
-tied samples in; all out; and the tied samples share the places that are left, as in
+``effect``: all methods with their defaults on samples sorted by class and shuffled, ten seeds
+each, into results/order.jsonl.gz; jobs that have a row there are not run again. It is a benchmark
+(`polyspan.bench.protocol`), run once for each order: so methods that are blind to the order share a
+solution between the seeds of an order, never between orders. A method whose first seed takes more
+than --seconds on a data set is left out there. ``python benchmarks/results.py`` makes
+docs/what-order-is-worth.md of its rows.
+
+The others print a table each. ``ties``: GRMSC by four rules for samples that tie at the k-th
+distance. Density is the share of all pairs that the first-order graph of a view links, the mean
+over the views. The rules: the lower row number first, with the samples sorted by class and
+shuffled; all tied samples in; all out; and the tied samples share the places that are left, as in
 `polyspan.graphs.ties`. ``tensor``: t-SVD-MSC on samples sorted by class, and from the mean
-representation of 1, 3, 5 and 15 random orders. Download the data first: `polyspan data fetch ngs
-three_sources bbcsport msrc_v1 yale`.
+representation of 1, 3, 5 and 15 random orders. Download the data first: `polyspan data fetch`.
 """
 
 import argparse
 import warnings
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from polyspan import GRMSC, TSVDMSC
+from polyspan import GRMSC, METHODS, TSVDMSC
+from polyspan.audit import ORDERS, OrderEffect
+from polyspan.bench import Protocol, read_rows, run_protocol
+from polyspan.bench.plan import Method, Source
+from polyspan.bench.store import latest
 from polyspan.clustering.affinity import affinity_matrix
 from polyspan.clustering.spectral import spectral_clustering
 from polyspan.datasets import load_dataset
+from polyspan.datasets.registry import find_entry
 from polyspan.graphs.proximity import gaussian, median_distance, squared_distances, stable_ranks
 from polyspan.graphs.ties import neighbor_shares, ranked, tie_slack, without_self
 from polyspan.inputs.scaling import unit
@@ -29,6 +44,69 @@ from polyspan.metrics import clustering_scores
 
 RULES = ("row number", "all in", "all out", "shared")
 MEANS = (1, 3, 5, 15)  # random orders whose representations are averaged
+STORE = Path(__file__).resolve().parent / "results" / "order.jsonl.gz"
+SETS = (  # with up to 2,000 samples, the smallest first
+    *("yale_images", "three_sources", "msrc_v1", "ngs", "bbcsport", "prokaryotic", "movies617"),
+    *("bbc", "reuters1200", "leaves100", "handwritten"),
+)
+SEEDS = 10
+SINGLE = ("lrr", "ssc")  # take one view: the best of all, without labels
+SEES = "TSVDMSC, file"  # what the audit is for
+
+
+def protocol(names: list[str], seconds: float) -> Protocol:
+    """All methods with their defaults, and t-SVD-MSC in the order that it is given."""
+    methods = [
+        Method(cls.__name__, name, "default")
+        for name, cls in METHODS.items()
+        if name not in (*SINGLE, "bestsingleview")
+    ]
+    methods += [
+        Method(METHODS[name].__name__, "bestsingleview", "default", {"estimator": name})
+        for name in SINGLE
+    ]
+    methods.append(Method(SEES, "tsvdmsc", "default", {"sample_order": "file"}))
+    sources = [Source(find_entry(name).name, name) for name in names]
+    return Protocol("order", SEEDS, seconds, methods, sources)
+
+
+def effect(names: list[str], seconds: float, jobs: int) -> None:
+    whole = protocol(names, seconds)
+    for source in whole.datasets:
+        one = replace(whole, datasets=[source])
+        first = replace(one, seeds=1)
+        for order in ("sorted", "shuffled"):
+            run_protocol(replace(first, order=order), STORE, jobs=jobs)
+        lost = {
+            row["method"]
+            for row in latest(read_rows(STORE))
+            if row["dataset"] == source.label and row["seed"] == 0 and row["status"] != "ok"
+        }
+        rest = [method for method in one.methods if method.name not in lost]
+        for order in ("sorted", "shuffled"):
+            run_protocol(replace(one, methods=rest, order=order), STORE, jobs=jobs)
+        print(f"{source.label}: {len(rest)} methods, {len(lost)} left out", flush=True)
+
+
+def effects(rows: list[Any]) -> dict[str, dict[str, OrderEffect]]:
+    """Scores of every method on every data set where all seeds of both orders have been run."""
+    scores: dict[tuple[str, str], dict[str, list[float]]] = {}
+    for row in latest(rows):
+        if row["status"] == "ok":
+            place = scores.setdefault((row["method"], row["dataset"]), defaultdict(list))
+            place[{"sorted": ORDERS[0], "shuffled": ORDERS[-1]}[row["order"]]].append(row["nmi"])
+    found: dict[str, dict[str, OrderEffect]] = {}
+    for (method, dataset), by in scores.items():
+        if [len(by[order]) for order in (ORDERS[0], ORDERS[-1])] == [SEEDS, SEEDS]:
+            found.setdefault(method, {})[dataset] = OrderEffect(method, by)
+    return found
+
+
+def mean_effect(by: dict[str, OrderEffect]) -> tuple[float, float]:
+    """Mean effect over data sets, and its standard error from the spread over the runs."""
+    effect = np.mean([one.effect for one in by.values()])
+    error = np.sqrt(np.sum([one.error**2 for one in by.values()])) / len(by)
+    return float(effect), float(error)
 
 
 def first_order(X: Any, k: int, rule: str) -> np.ndarray:
@@ -91,11 +169,15 @@ def tensor(names: list[str]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["ties", "tensor"])
+    parser.add_argument("what", choices=["effect", "ties", "tensor"])
     parser.add_argument("--datasets", nargs="+")
     parser.add_argument("--neighbors", nargs="+", type=int, default=[30, 150])
+    parser.add_argument("--seconds", type=float, default=300)
+    parser.add_argument("--jobs", type=int, default=1)
     asked = parser.parse_args()
-    if asked.what == "ties":
+    if asked.what == "effect":
+        effect(asked.datasets or list(SETS), asked.seconds, asked.jobs)
+    elif asked.what == "ties":
         ties(asked.datasets or ["ngs", "three_sources", "bbcsport"], asked.neighbors)
     else:
         tensor(asked.datasets or ["msrc_v1", "three_sources", "yale"])

@@ -83,11 +83,11 @@ def bench(kills, rng):
         protocol.write_text(PROTOCOL)
         command = ("bench", "run", protocol, "--jobs", "1", "--store")
         started = time.monotonic()
-        assert polyspan(*command, folder / "whole.jsonl").wait() == 0
+        assert polyspan(*command, folder / "whole.jsonl.gz").wait() == 0
         longest = time.monotonic() - started
-        wanted = scores(read_rows(folder / "whole.jsonl"))
+        wanted = scores(read_rows(folder / "whole.jsonl.gz"))
         while found["kills"] < kills:
-            store = folder / f"killed{found['runs']}.jsonl"
+            store = folder / f"killed{found['runs']}.jsonl.gz"
             while killed(polyspan(*command, store), rng.uniform(0.5, 1.1) * longest):
                 found["kills"] += 1
                 if found["kills"] >= kills:

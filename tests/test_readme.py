@@ -1,6 +1,5 @@
-"""What the README shows runs as shown, and its figures are those of the commands it names."""
+"""What the README shows runs as shown; bench/test_results.py holds its figures."""
 
-import importlib.util
 import re
 from pathlib import Path
 
@@ -98,34 +97,3 @@ def test_commands_exist(capsys):
     for command in set(re.findall(r"polyspan (demo|fit|predict|data \w+|data|info)\b", README)):
         with pytest.raises(SystemExit, match="0"):
             main([*command.split(), "--help"])
-
-
-@pytest.fixture
-def reference():
-    spec = importlib.util.spec_from_file_location("reference", ROOT / "benchmarks/reference.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_results_have_a_row_for_every_data_set(reference):
-    assert reference.HEADER in README
-    for one in reference.REFERENCES.values():
-        assert f"\n| {one.title} | {one.paper:.4f} | " in README
-
-
-def test_results_are_what_the_command_prints(reference, data_dir, capsys):
-    """The smallest data set; the others take a minute: `make reference`."""
-    assert reference.main(["three_sources"]) == 0
-    *header, printed = capsys.readouterr().out.splitlines()
-    assert "\n".join(header) == reference.HEADER
-    shown = next(line for line in README.splitlines() if line.startswith("| 3-Sources |"))
-    numbers = [[float(x) for x in re.findall(r"\d\.\d{3}", line)] for line in (shown, printed)]
-    assert len(numbers[0]) == 5
-    assert numbers[0] == pytest.approx(numbers[1], abs=0.01)
-
-
-def test_unknown_names_are_refused(reference, capsys):
-    with pytest.raises(SystemExit, match="2"):
-        reference.main(["nsg"])
-    assert "unknown: nsg; known: ngs, bbcsport" in capsys.readouterr().err

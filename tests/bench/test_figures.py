@@ -4,7 +4,14 @@ import pytest
 pytest.importorskip("matplotlib", reason="figures need matplotlib")
 
 from polyspan import GRMSC
-from polyspan.bench.figures import plot_grid, plot_method, plot_scores, save_figures
+from polyspan.bench.budgets import budgets
+from polyspan.bench.figures import (
+    plot_budgets,
+    plot_grid,
+    plot_method,
+    plot_scores,
+    save_figures,
+)
 from polyspan.bench.summaries import summarise
 from polyspan.datasets import make_subspaces
 from polyspan.metrics import SCORES
@@ -61,7 +68,8 @@ def test_scores_show_ours_and_the_paper():
 
 def test_save_figures(tmp_path):
     names = [path.name for path in save_figures([*GRID, FINAL], tmp_path)]
-    assert names == ["mine-nmi.png", "mine-grid-planted-60-grmsc.png"]
+    drawn = ("nmi", "budgets-planted-60", "grid-planted-60-grmsc")
+    assert names == [f"mine-{name}.png" for name in drawn]
     assert all((tmp_path / name).stat().st_size > 1000 for name in names)
     with pytest.raises(FileNotFoundError, match="there is no folder"):
         save_figures(GRID, tmp_path / "none")
@@ -78,3 +86,17 @@ def test_the_method_as_a_diagram():
     assert drawn.shape == (60, 60)
     blocks = np.sort(model.labels_)[:, None] == np.sort(model.labels_)[None, :]
     assert drawn[blocks].mean() > 0.1 + drawn[~blocks].mean()  # sorted by cluster
+
+
+def test_budgets_are_lines_to_the_best_and_dots_for_what_has_no_grid():
+    rows = [*GRID, FINAL, FINAL | {"selection": "default", "key": "g", "nmi": 0.65}]
+    ax = plot_budgets(budgets(rows), "Planted (60)")
+    dots, line = sorted(ax.lines, key=lambda one: len(one.get_xdata()))
+    assert line.get_xdata().tolist() == [1, 2, 3, 4, 5, 6]
+    assert line.get_ydata()[[0, -1]] == pytest.approx([2.7 / 6, 0.9])
+    assert (dots.get_xdata().tolist(), dots.get_ydata().tolist()) == ([1], [0.65])
+    words = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert words == ["GRMSC (6)", "GRMSC, default"]
+    assert ax.get_xscale() == "log"
+    with pytest.raises(ValueError, match="no run was successful on NGs"):
+        plot_budgets(budgets(rows), "NGs")

@@ -7,6 +7,7 @@ import pytest
 from cases import benchmark
 
 from polyspan import METHODS
+from polyspan.bench import append_row, pack, read_rows
 from polyspan.bench.jobs import Job
 from polyspan.bench.plan import Method, Source
 
@@ -18,16 +19,18 @@ def migrate_rows():
     return benchmark("migrate_rows")
 
 
-def stored(method, estimator, params):
+def stored(method, estimator, params, selection="tuned", **more):
     """A row of a protocol as it was once written, its key of the parameters it had."""
-    job = Job(
-        "p", Method(method, estimator, "tuned"), Source("ngs", "NGs"), params, 0, "tune", None
-    )
+    chosen = Method(method, estimator, selection)
+    job = Job("p", chosen, Source("ngs", "NGs"), params, 0, "tune", None, more.get("order", ""))
     return {
         "protocol": "p", "dataset": "NGs", "source": {"name": "ngs"}, "method": method,
-        "paper": method, "selection": "tuned", "estimator": estimator, "params": params,
-        "seed": 0, "stage": "tune", "key": job.key, "nmi": 0.5,
+        "paper": method, "selection": selection, "estimator": estimator, "params": params,
+        "seed": 0, "stage": "tune", "key": job.key, "nmi": 0.5, **more,
     }  # fmt: skip
+
+
+FILE = {"order": "file", "ties": "row"}
 
 
 OLD = [
@@ -35,18 +38,25 @@ OLD = [
     stored("inner", "bestsingleview", {"estimator": "ssc", "estimator__alpha": 20}),
     stored("20 turns", "grmsc", {"max_iter": 20}),
     stored("random start", "grmsc", {"init": "random"}),
-    stored("untouched", "lrr", {"lam": 0.1}),
+    stored("untouched", "lrr", {"lam": 0.1}, order="shuffled"),
+    stored("AMGL", "amgl", {}),
+    stored("GMC", "gmc", {}, "default"),
     {"method": "mvsc", "setting": {"lam1": 0.1, "lam2": 0.2}},
     {"data": "ngs", "setting": {"sigma2": "first"}},
     {"title": "speed", "turns": 30, "solve s": 0.5},
 ]
 NEW = [
     stored(
-        "MLRSSC", "mlrssc", {"scale": None, "rank_share": 0.3, "lam_agreement": 0.5, "mu0": 100}
+        "MLRSSC",
+        "mlrssc",
+        {"scale": None, "rank_share": 0.3, "lam_agreement": 0.5, "mu0": 100},
+        **FILE,
     ),
-    stored("inner", "bestsingleview", {"estimator": "ssc", "estimator__lam_ratio": 20}),
-    stored("20 iterations", "grmsc", {"max_iter": 20}),
-    stored("untouched", "lrr", {"lam": 0.1}),
+    stored("inner", "bestsingleview", {"estimator": "ssc", "estimator__lam_ratio": 20}, **FILE),
+    stored("20 iterations", "grmsc", {"max_iter": 20}, **FILE),
+    stored("untouched", "lrr", {"lam": 0.1}, order="shuffled"),
+    stored("AMGL", "amgl", {}, "nothing to tune", **FILE),
+    stored("GMC", "gmc", {}, "default", **FILE),
     {"method": "mvsc", "setting": {"lam_cut": 0.1, "lam": 0.2}},
     {"data": "ngs", "setting": {"second_width": "first"}},
     {"title": "speed", "iterations": 30, "solve s": 0.5},
@@ -71,6 +81,17 @@ def test_rows_come_to_todays_names_once(migrate_rows, tmp_path):
     assert [one.name for one in tmp_path.iterdir()] == ["rows.jsonl"]
 
 
+def test_a_compressed_store_stays_compressed(migrate_rows, tmp_path):
+    path = tmp_path / "rows.jsonl.gz"
+    for row in OLD:
+        append_row(path, row)
+    pack(path)
+    assert migrate_rows.migrate(path) == len(OLD) - 1
+    assert path.read_bytes()[:2] == b"\x1f\x8b"
+    assert read_rows(path) == NEW
+    assert migrate_rows.migrate(path) == 0
+
+
 def test_a_file_that_is_no_store_stays_as_it_is(migrate_rows, tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_text(json.dumps(OLD[0]) + "\n{torn")
@@ -89,7 +110,6 @@ def test_todays_names_are_parameters_and_the_old_ones_are_not(migrate_rows):
 
 
 def test_the_stored_rows_have_todays_names(migrate_rows):
-    for path in sorted((BENCHMARKS / "results").glob("*.jsonl")):
-        for line in path.read_text("utf-8").splitlines():
-            row = json.loads(line)
+    for path in sorted((BENCHMARKS / "results").glob("*.jsonl*")):
+        for row in read_rows(path):
             assert migrate_rows.migrated(row) == row, f"{path.name}: run migrate_rows.py"

@@ -11,17 +11,21 @@ import joblib
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
+from sklearn.utils import get_tags
 from threadpoolctl import threadpool_info
 
+from polyspan import GRMSC, METHODS
+from polyspan.base.spine import ViewTags
 from polyspan.bench import read_protocol, read_rows, run_protocol, runner
 from polyspan.bench.jobs import Job, first_jobs
-from polyspan.bench.plan import Method, Source
+from polyspan.bench.plan import Method, Source, load_source, sample_order
 from polyspan.bench.rows import empty_row
 from polyspan.bench.runner import run_job, run_jobs
 from polyspan.bench.store import alone
 from polyspan.bench.workers import share_cores, start_workers, stop_worker
 from polyspan.datasets import load_digits_views
 from polyspan.metrics import SCORES, clustering_scores
+from polyspan.solvers.cache import Store, active
 
 PLANTED = Source("subspaces", "planted", {"n_samples": 30})
 KMEANS = Method("k-means", "concatkmeans", "default")
@@ -99,7 +103,10 @@ def test_a_row_says_everything():
     method = Method("GR", "grmsc", "default", paper="GRMSC")
     row = run_job(job(method, {"scale": None}, source, seed=3), 1)
     model = runner.build("grmsc", {"scale": None}).set_params(n_clusters=10, random_state=3)
-    expected = clustering_scores(data.labels, model.fit(data.views).labels_)
+    rows = np.random.default_rng(0).permutation(100)  # the shuffle of the first seed, shared by all
+    found = model.fit([view[rows] for view in data.views]).labels_
+    expected = clustering_scores(data.labels[rows], found)
+    assert (row["order"], row["solve"]) == ("shuffled", "shared")
     assert {name: row[name] for name in SCORES} == pytest.approx(expected)
     assert row["iterations"] == model.n_iter_
     assert row["converged"] is True
@@ -110,17 +117,100 @@ def test_a_row_says_everything():
     labels = {
         "protocol": "p", "dataset": "Digits", "source": {"name": "digits", "n_samples": 100},
         "method": "GR", "paper": "GRMSC", "selection": "default", "estimator": "grmsc",
-        "params": {"scale": None}, "seed": 3, "stage": "final",
+        "params": {"scale": None}, "seed": 3, "order": "shuffled", "stage": "final",
     }  # fmt: skip
     assert row | labels == row
     assert json.loads(json.dumps(row, allow_nan=False)) == row
+
+
+class Order(BaseEstimator):
+    """Keeps the samples that it was given, in their order."""
+
+    def __init__(self, n_clusters=2, random_state=None, *, one_solution=True):
+        self.n_clusters, self.random_state = n_clusters, random_state
+        self.one_solution = one_solution
+
+    def fit(self, X, y=None):
+        self.given_, self.shares_ = X, active.get() is runner._common
+        self.labels_ = np.arange(len(X[0])) % self.n_clusters
+        return self
+
+    def __sklearn_tags__(self):
+        known = super().__sklearn_tags__()
+        return ViewTags(**vars_of(known), one_solution=self.one_solution)
+
+
+def vars_of(tags):
+    return {name: getattr(tags, name) for name in tags.__dataclass_fields__}
+
+
+@pytest.mark.parametrize("order", ["shuffled", "file", "sorted"])
+def test_who_shares_the_order_of_the_first_seed(order, monkeypatch):
+    """Methods with one solution do, except for the jobs that check that; others never."""
+    monkeypatch.setattr(Job, "checks", property(lambda self: self.seed == 7))
+    plain = load_source(PLANTED)
+    for one_solution, seed, used in ((True, 3, 0), (True, 7, 7), (False, 3, 3), (False, 7, 7)):
+        model = Order(one_solution=one_solution)
+        monkeypatch.setattr(runner, "build", lambda estimator, params, model=model: model)
+        row = run_job(replace(job(seed=seed), order=order), 1)
+        rows = sample_order(order, plain.labels, used)
+        assert all((x == y[rows]).all() for x, y in zip(model.given_, plain.views, strict=True))
+        assert (row["order"], row["solve"]) == (order, "shared" if used == 0 else "own")
+        assert model.shares_ == (not one_solution or seed != 7)  # a check reuses nothing
+        assert model.random_state == seed
+        assert row["nmi"] == clustering_scores(plain.labels[rows], model.labels_)["nmi"]
+
+
+def test_the_labels_of_an_oracle_are_in_the_order_of_its_samples(recorder):
+    run_job(replace(job(params={"oracle": True}, seed=4), order="sorted"), 1)
+    assert (recorder.y_[1:] >= recorder.y_[:-1]).all()
+
+
+def test_one_job_in_twenty_is_a_check():
+    share = np.mean([job(seed=seed).checks for seed in range(4000)])
+    assert 0.04 < share < 0.06
+    assert [job(seed=s).checks for s in range(99)] == [job(seed=s).checks for s in range(99)]
+
+
+def test_seeds_share_the_solution_and_checks_do_not(monkeypatch):
+    """With GRMSC itself: a check finds the same, from other data."""
+    solves = []
+    plain = GRMSC.solve
+    monkeypatch.setattr(
+        GRMSC, "solve", lambda self, *given: solves.append(0) or plain(self, *given)
+    )
+    monkeypatch.setattr(Job, "checks", property(lambda self: self.seed == 2))
+    monkeypatch.setattr(runner, "_common", Store(2**28))
+    easy, method = Source("subspaces", "p", {"n_samples": 60}), Method("G", "grmsc", "default")
+    rows = [run_job(job(method, source=easy, seed=seed), 1) for seed in range(4)]
+    assert len(solves) == 2
+    assert [row["solve"] for row in rows] == ["shared", "shared", "own", "shared"]
+    assert [row["shared_seconds"] > 0 for row in rows] == [False, True, False, True]
+    assert [row["nmi"] for row in rows] == pytest.approx([1.0] * 4)
+    assert len({row["iterations"] for row in rows}) == 1
+
+
+def test_methods_that_see_the_order_share_nothing():
+    never = {
+        "tsvdmsc": [{}, {"sample_order": "file"}],
+        "amgl": [{"as_released": True}],
+        "mcgc": [{"as_released": True}],
+        **{name: [{}] for name in ("lmsc", "lmvsc", "fpmvs", "fastmice", "concatkmeans")},
+        "anchorgrmsc": [{}],
+        "bestsingleview": [{"estimator": "lmsc"}],
+    }
+    for name, some in never.items():
+        assert not any(get_tags(runner.build(name, params)).one_solution for params in some), name
+    rest = [name for name in METHODS if name not in never] + ["amgl", "mcgc"]
+    assert all(get_tags(runner.build(name, {})).one_solution for name in rest)
+    assert get_tags(runner.build("bestsingleview", {"estimator": "lrr"})).one_solution
 
 
 def test_only_the_fit_is_timed(recorder, monkeypatch):
     def slowly(function):
         return lambda *args: time.sleep(0.5) or function(*args)
 
-    monkeypatch.setattr(runner, "load_source", slowly(runner.load_source))
+    monkeypatch.setattr(runner, "load_in_order", slowly(runner.load_in_order))
     monkeypatch.setattr(runner, "clustering_scores", slowly(runner.clustering_scores))
     row = run_job(job(), 1)
     assert 0.05 <= row["seconds"] < 0.5
@@ -270,7 +360,7 @@ def test_a_killed_run_resumes_and_ends_like_an_undisturbed_one(protocol_file, tm
     whole, store = tmp_path / "whole.jsonl", tmp_path / "killed.jsonl"
     protocol = read_protocol(protocol_file)
     counts = run_protocol(protocol, whole, jobs=1)
-    assert counts == {"ok": 6 + 3 + 3, "failed": 3}
+    assert counts == {"ok": 6 + 12 + 3 + 3, "failed": 3}
 
     process = start(protocol_file, store)
     wait_for_rows(store, 2, process)
@@ -280,14 +370,14 @@ def test_a_killed_run_resumes_and_ends_like_an_undisturbed_one(protocol_file, tm
     process.communicate(timeout=30)
     assert all(map(gone, pids))  # no worker is left running
     rows = read_rows(store)
-    assert 2 <= len(rows) < 15
+    assert 2 <= len(rows) < 27
     content = store.read_bytes()
     store.write_bytes(content[: -len(content.splitlines()[-1]) // 2])  # and in the middle of a row
     left = len(read_rows(store))
     assert left == len(rows) - 1
 
     assert run_protocol(protocol, store, jobs=1) == counts
-    assert len(read_rows(store)) == 15
+    assert len(read_rows(store)) == 27
     assert outcome(read_rows(store)) == outcome(read_rows(whole))
     assert store.read_bytes().startswith(content[:100])  # what was there is still there
 
@@ -317,7 +407,7 @@ def test_ctrl_c_leaves_a_valid_store(protocol_file, tmp_path):
         "there\n"
     )
     lines = store.read_text().splitlines()
-    assert 1 <= len(lines) < 15
+    assert 1 <= len(lines) < 27
     assert all(json.loads(line)["status"] == "ok" for line in lines)
 
 
@@ -326,7 +416,7 @@ def test_retry(tmp_path, protocol_file, monkeypatch):
     protocol = replace(protocol, methods=protocol.methods[1:])
     calls = []
 
-    def fake(jobs, slots, threads, device):
+    def fake(jobs, slots, threads, device, idle):
         calls.append([job.method.name for job in jobs])
         for one in jobs:
             row = empty_row(one, threads)
@@ -344,7 +434,7 @@ def test_retry(tmp_path, protocol_file, monkeypatch):
 def test_two_methods_with_the_same_setting_each_have_their_rows(tmp_path, protocol_file):
     text = TEXT.split("[[method]]")[0] + "".join(
         f'[[method]]\nname = "{name}"\nestimator = "concatkmeans"\nselection = "{selection}"\n'
-        for name, selection in (("a", "default"), ("b", "default"), ("a", "tuned"))
+        for name, selection in (("a", "default"), ("b", "default"), ("a", "nothing to tune"))
     )
     protocol_file.write_text(text)
     protocol = read_protocol(protocol_file)
@@ -355,6 +445,27 @@ def test_two_methods_with_the_same_setting_each_have_their_rows(tmp_path, protoc
     rows = read_rows(store)
     assert len({row["key"] for row in rows}) == 3
     assert len({(row["method"], row["selection"], row["seed"]) for row in rows}) == 9
+
+
+@pytest.mark.slow
+def test_every_method_is_run_to_its_end_before_the_next(protocol_file, tmp_path):
+    """And the workers are those of the methods before."""
+    protocol = read_protocol(protocol_file)
+    more = [Source("subspaces", "planted", {"n_samples": 40}), *protocol.datasets]
+    store = tmp_path / "s.jsonl.gz"
+    run_protocol(replace(protocol, datasets=more), store, jobs=1)
+    rows = read_rows(store)
+    seen = [(row["dataset"], row["method"], row["stage"], row["seed"] > 0) for row in rows]
+    places = list(dict.fromkeys((*one[:2], one[2] == "final") for one in seen))
+    assert places == [
+        (source.label, *rest)
+        for source in more
+        for rest in (("GRMSC", False), ("GRMSC", True), ("k-means", True), ("LRR", True))
+    ]
+    assert store.read_bytes()[:2] == b"\x1f\x8b"  # compressed at the end
+    before = store.read_bytes()
+    run_protocol(replace(protocol, datasets=more), store, jobs=1)
+    assert store.read_bytes() == before
 
 
 def test_errors_before_any_work(tmp_path, protocol_file, monkeypatch):

@@ -1,11 +1,14 @@
+import gzip
+import hashlib
 import json
 import os
 
 import pytest
 
 from polyspan import __version__
-from polyspan.bench import append_row, read_rows
-from polyspan.bench.store import FIELDS, latest
+from polyspan.bench import append_row, pack, read_rows
+from polyspan.bench import store as stores
+from polyspan.bench.store import FIELDS, alone, latest
 
 ROWS = [{"method": "Größe", "nmi": 0.1 + 0.2}, {"params": {"scale": None}, "nmi": None}]
 
@@ -150,3 +153,133 @@ def test_so_deep_that_nobody_can_read_it(store):
     with store.open("a") as stream:
         stream.write('{"a": ' * 100_000 + "\n")
     assert told(store)[0] == ROWS
+
+
+# ---- compressed --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def packed(tmp_path, monkeypatch):
+    """A store of five rows in three blocks."""
+    monkeypatch.setattr(stores, "BLOCK", 2)
+    path = tmp_path / "store.jsonl.gz"
+    for k in range(5):
+        append_row(path, {"row": k, "noise": hashlib.sha256(bytes([k])).hexdigest()})
+    assert pack(path) == 5
+    return path
+
+
+def numbers(rows):
+    return [row["row"] for row in rows]
+
+
+def test_a_packed_store_has_the_same_lines_and_gzip_reads_it(store):
+    lines = store.read_bytes()
+    assert pack(store) == 2
+    assert store.read_bytes() != lines
+    assert gzip.decompress(store.read_bytes()) == lines  # with their checksums
+    assert read_rows(store) == ROWS
+
+
+def test_rows_follow_the_blocks_and_join_them(packed):
+    blocks = packed.read_bytes()
+    append_row(packed, {"row": 5})
+    append_row(packed, {"row": 6})
+    assert packed.read_bytes().startswith(blocks)  # what was there is still there
+    assert numbers(read_rows(packed)) == [0, 1, 2, 3, 4, 5, 6]
+    assert pack(packed) == 7
+    assert numbers(read_rows(packed)) == [0, 1, 2, 3, 4, 5, 6]
+    inode = packed.stat().st_ino
+    assert pack(packed) == 7
+    assert packed.stat().st_ino == inode  # nothing to do
+
+
+def test_every_cut_of_the_lines_behind_the_blocks(packed):
+    blocks = packed.read_bytes()
+    append_row(packed, {"row": 5})
+    whole = packed.read_bytes()
+    for end in range(len(blocks), len(whole) + 1):
+        packed.write_bytes(whole[:end])
+        kept = [0, 1, 2, 3, 4] + [5] * (end >= len(whole) - 1)
+        assert numbers(told(packed)[0]) == kept
+        append_row(packed, {"row": 6})
+        assert numbers(told(packed)[0]) == [*kept, 6]
+    packed.write_bytes(blocks + bytes(100))
+    rows, notes = told(packed)
+    assert numbers(rows) == [0, 1, 2, 3, 4]
+    assert "100 zero bytes" in notes[0]
+    append_row(packed, {"row": 5})
+    assert numbers(told(packed)[0]) == [0, 1, 2, 3, 4, 5]
+
+
+def test_every_cut_and_every_damage_of_the_blocks(packed):
+    """No row is wrong, those of other blocks are there, and what is lost is said."""
+    whole = packed.read_bytes()
+    starts = [k for k in range(len(whole)) if whole.startswith(stores._GZIP, k)]
+    assert len(starts) == 3
+    wanted = read_rows(packed)
+    append_row(packed, {"row": 5})
+    tail = packed.read_bytes()[len(whole) :]
+    for place in range(starts[1] + len(stores._GZIP), starts[2]):
+        flipped = bytearray(whole + tail)
+        flipped[place] ^= 0x55
+        packed.write_bytes(bytes(flipped))
+        rows, notes = told(packed)
+        assert [row for row in rows if row["row"] in (0, 1, 4, 5)] == [
+            *wanted[:2],
+            wanted[4],
+            {"row": 5},
+        ]
+        assert all(row in [*wanted, {"row": 5}] for row in rows)
+        assert len(rows) == 6 or notes
+    for end in range(starts[2] + len(stores._GZIP), len(whole)):
+        packed.write_bytes(whole[:end])
+        rows, notes = told(packed)
+        assert rows in (wanted[:4], wanted)
+        assert "1 compressed block is damaged" in notes[0]
+        assert "the next run repeats their jobs" in notes[0]
+        append_row(packed, {"row": 5})
+        assert told(packed)[0] in ([*wanted[:4], {"row": 5}], [*wanted, {"row": 5}])
+
+
+def test_packing_mends_a_damaged_store(packed):
+    packed.write_bytes(packed.read_bytes()[:-5])
+    rows, notes = told(packed)
+    assert notes
+    assert pack(packed) == len(rows)
+    assert told(packed) == (rows, [])
+
+
+def test_a_changed_row_is_not_packed(store):
+    store.write_text(store.read_text().replace("0.30000000000000004", "0.9"))
+    assert pack(store) == 1
+    assert read_rows(store) == ROWS[1:]
+
+
+def test_a_store_that_was_replaced_while_waiting_is_locked_anew(packed, monkeypatch):
+    """Another run packs between our opening the file and locking it."""
+    append_row(packed, {"row": 5})
+    lock, calls = stores.lock, []
+
+    def late(handle):
+        calls.append(handle)
+        if len(calls) == 1:
+            pack(packed)
+        return lock(handle)
+
+    monkeypatch.setattr(stores, "lock", late)
+    with alone(packed):
+        monkeypatch.setattr(stores, "lock", lock)
+        with pytest.raises(BlockingIOError, match="another run writes to"), alone(packed):
+            pass
+    assert len(calls) == 2
+
+
+def test_a_failure_while_packing_leaves_the_store_as_it_was(packed, monkeypatch):
+    append_row(packed, {"row": 5})
+    before = packed.read_bytes()
+    monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
+    with pytest.raises(OSError, match="full"):
+        pack(packed)
+    assert packed.read_bytes() == before
+    assert [path.name for path in packed.parent.iterdir()] == [packed.name]

@@ -78,6 +78,44 @@ def test_selections_are_never_ranked_together():
     }
 
 
+def test_what_has_nothing_to_tune_is_compared_with_what_was_tuned():
+    rows = [
+        row("a", nmi=0.6, selection="tuned"),
+        row("GMC", nmi=0.7, selection="nothing to tune"),
+        row("b", nmi=0.5, selection="tuned"),
+        row("a", nmi=0.8),
+    ]
+    text = report(rows)
+    bold = {(line[1], line[2]) for line in cells(text, "Results") if line[3].startswith("**")}
+    assert bold == {("GMC", "nothing to tune"), ("a", "default")}
+    places = {(line[0], line[1]): float(line[3]) for line in cells(text, "Ranks")}
+    assert places == {
+        ("default", "a"): 1,
+        ("tuned", "a"): 2,
+        ("tuned", "b"): 3,
+        ("nothing to tune", "GMC"): 1,
+    }
+
+
+def test_runs_in_different_orders_are_not_mixed():
+    rows = [row(nmi=0.9, order="file", key="1"), row(nmi=0.5, order="shuffled", key="2")]
+    (one, two) = summarise(rows)
+    assert {one.order: one.mean["nmi"], two.order: two.mean["nmi"]} == {
+        "file": 0.9,
+        "shuffled": 0.5,
+    }
+    text = report(rows)
+    assert re.findall(r"^# (.*)", text, flags=re.M) == [
+        "p, samples in the order of the file",
+        "p, samples shuffled",
+    ]
+    assert "Samples are in the order of the file. Mean" in text
+    assert "Samples are shuffled. Mean" in text
+    assert text.count("**0.9000**") == text.count("**0.5000**") == 1
+    orders = [line["order"] for line in csv.DictReader(report(rows, "csv").splitlines())]
+    assert orders == ["file", "shuffled"]
+
+
 def test_ranks_over_data_sets():
     rows = [
         row("a", nmi=0.6, entropy=0.1),
@@ -110,8 +148,8 @@ def test_failed_jobs_are_counted_and_explained():
     table = {line[1]: line for line in cells(text, "Results")}
     assert table["GRMSC"][9:11] == ["1", "1 run, 2 settings"]
     assert table["lost"][3:11] == ["-"] * 6 + ["0", "1 setting"]
-    assert "| NGs | GRMSC | tuned | tune | failed | 2 | ValueError: a\\|b |" in text
-    assert "| NGs | GRMSC | tuned | final | timeout | 1 | stopped after 9 s |" in text
+    assert "| NGs | GRMSC | tuned (3) | tune | failed | 2 | ValueError: a\\|b |" in text
+    assert "| NGs | GRMSC | tuned (3) | final | timeout | 1 | stopped after 9 s |" in text
     lines = {line["method"]: line for line in csv.DictReader(report(rows, "csv").splitlines())}
     assert (lines["GRMSC"]["failed_runs"], lines["GRMSC"]["failed_settings"]) == ("1", "2")
     assert lines["lost"]["nmi_mean"] == ""
@@ -142,9 +180,10 @@ def test_runs_at_two_settings_are_not_mixed():
 def test_chosen_settings_are_printed():
     params = {"lam1": 100.0, "scale": None}
     rows = [row(selection="tuned", params=params), row("plain")]
-    tuning = [row(selection="tuned", stage="tune", params={"lam1": x}) for x in (1.0, 100.0)]
+    tuning = [row(selection="tuned", stage="tune", params={"lam1": x}, seed=seed)
+              for x, seed in ((1.0, 0), (100.0, 0), (100.0, 1), (100.0, 2))]  # fmt: skip
     lines = cells(report(rows + tuning), "Settings")
-    assert ["NGs", "GRMSC", "tuned", "lam1=100.0, scale=None", "2"] in lines
+    assert ["NGs", "GRMSC", "tuned (2)", "lam1=100.0, scale=None", "2"] in lines
     assert ["NGs", "plain", "default", "default", ""] in lines
 
 

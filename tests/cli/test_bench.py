@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from polyspan.bench import read_rows
+from polyspan.bench import append_row, read_rows
 from polyspan.cli.main import main
 
 TEXT = """
@@ -43,21 +43,21 @@ def folder(tmp_path, monkeypatch):
 def test_run_and_report(folder, capsys):
     few = ["bench", "run", "tiny.toml", "--method", "k-means", "--dataset", "digits", "--jobs", "1"]
     assert main(few) == 0
-    assert capsys.readouterr() == ("tiny: 2 jobs, 2 ok; rows in tiny.jsonl\n", "")
+    assert capsys.readouterr() == ("tiny: 2 jobs, 2 ok; rows in tiny.jsonl.gz\n", "")
     assert main(["bench", "run", "tiny.toml", "--jobs", "1"]) == 1  # the rest, LRR fails
-    assert capsys.readouterr() == ("tiny: 8 jobs, 4 ok, 4 failed; rows in tiny.jsonl\n", "")
-    assert len(read_rows("tiny.jsonl")) == 8
+    assert capsys.readouterr() == ("tiny: 8 jobs, 4 ok, 4 failed; rows in tiny.jsonl.gz\n", "")
+    assert len(read_rows("tiny.jsonl.gz")) == 8
 
-    assert main(["bench", "report", "tiny.jsonl"]) == 0
+    assert main(["bench", "report", "tiny.jsonl.gz"]) == 0
     out = capsys.readouterr().out
     assert "| digits (n_samples=50) | LRR | default | - | - |" in out
     assert "| 2 | ValueError: LRR takes one view; got 3:" in out
-    assert main(["bench", "report", "tiny.jsonl", "--format", "csv", "--out", "t.csv"]) == 0
+    assert main(["bench", "report", "tiny.jsonl.gz", "--format", "csv", "--out", "t.csv"]) == 0
     assert capsys.readouterr() == ("", "")
     text = (folder / "t.csv").read_text()
-    assert text.startswith("protocol,dataset,method,selection,runs,failed_runs")
+    assert text.startswith("protocol,dataset,method,selection,order,runs,failed_runs")
     assert len(text.splitlines()) == 5
-    assert main(["bench", "report", "tiny.jsonl", "--format", "latex"]) == 0
+    assert main(["bench", "report", "tiny.jsonl.gz", "--format", "latex"]) == 0
     assert r"\begin{tabular}" in capsys.readouterr().out
 
 
@@ -119,7 +119,9 @@ def test_usage(capsys, words, message):
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("words", [["bench"], ["bench", "run"], ["bench", "report"]])
+@pytest.mark.parametrize(
+    "words", [["bench"], *(["bench", one] for one in ("run", "report", "pack"))]
+)
 def test_help(capsys, words):
     with pytest.raises(SystemExit, match="0"):
         main([*words, "--help"])
@@ -132,14 +134,14 @@ def test_a_report_replaces_its_file_whole_or_not_at_all(folder, monkeypatch, cap
     assert main(["bench", "run", "tiny.toml", "--jobs", "1"]) in (0, 1)
     Path("report.md").write_text("old")
     monkeypatch.setattr(os, "replace", lambda *pair: (_ for _ in ()).throw(OSError("disk full")))
-    assert main(["bench", "report", "tiny.jsonl", "--out", "report.md"]) == 1
+    assert main(["bench", "report", "tiny.jsonl.gz", "--out", "report.md"]) == 1
     assert "disk full" in capsys.readouterr().err
     assert Path("report.md").read_text() == "old"
     assert not [path for path in Path().iterdir() if path.name.startswith(".")]
 
 
 def test_rows_that_are_not_believed_are_said(folder, capsys):
-    assert main(["bench", "run", "tiny.toml", "--jobs", "1"]) in (0, 1)
+    assert main(["bench", "run", "tiny.toml", "--jobs", "1", "--store", "tiny.jsonl"]) in (0, 1)
     lines = Path("tiny.jsonl").read_text().splitlines(keepends=True)
     changed = lines[0].replace('"seed": 0', '"seed": 9')
     assert changed != lines[0]
@@ -152,3 +154,32 @@ def test_rows_that_are_not_believed_are_said(folder, capsys):
     Path("tiny.jsonl").write_text('{"a": 1}\n')
     assert main(["bench", "report", "tiny.jsonl"]) == 1
     assert "tiny.jsonl: line 1 is not a row of a benchmark" in capsys.readouterr().err
+
+
+def test_pack(folder, capsys):
+    """A store of lines becomes a compressed one; what follows its blocks is compressed too."""
+    for k in range(50):
+        append_row("old.jsonl", {"seed": k, "protocol": "p"})
+    rows, size = read_rows("old.jsonl"), Path("old.jsonl").stat().st_size
+    assert main(["bench", "pack", "old.jsonl"]) == 0
+    assert not Path("old.jsonl").exists()
+    after = Path("old.jsonl.gz").stat().st_size
+    words = f"{size / 50:.1f} bytes a row became {after / 50:.1f}"
+    assert capsys.readouterr() == (f"old.jsonl.gz: 50 rows, {words}\n", "")
+    assert read_rows("old.jsonl.gz") == rows
+    append_row("old.jsonl.gz", {"seed": 50, "protocol": "p"})
+    assert main(["bench", "pack", "old.jsonl.gz"]) == 0
+    assert len(read_rows("old.jsonl.gz")) == 51
+    assert Path("old.jsonl.gz").stat().st_size < after + 100
+    capsys.readouterr()
+    append_row("old.jsonl", {"seed": 9})
+    assert main(["bench", "pack", "old.jsonl"]) == 1
+    assert (
+        "old.jsonl.gz exists already: move it away, or remove old.jsonl" in capsys.readouterr().err
+    )
+    assert main(["bench", "pack", "none.jsonl"]) == 1
+    assert capsys.readouterr().err == "polyspan: there is no store none.jsonl\n"
+    assert not Path("none.jsonl").exists()
+    assert len(read_rows("old.jsonl")) == 1
+    assert main(["bench", "pack", "tiny.toml"]) == 1
+    assert "tiny.toml is not a store" in capsys.readouterr().err

@@ -37,7 +37,7 @@ class About(NamedTuple):
 
 @dataclass(slots=True)
 class ViewTags(Tags):
-    """The scikit-learn tags of a method, and two more about views.
+    """The scikit-learn tags of a method, and three more.
 
     Examples
     --------
@@ -49,6 +49,7 @@ class ViewTags(Tags):
 
     single_view: bool = False  # takes one view only
     missing_views: bool = False  # takes samples that lack a view (rows of NaN)
+    one_solution: bool = False  # what it learns depends neither on seed nor on order of samples
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(param,))
@@ -67,6 +68,10 @@ class MultiViewClusterer(Results, ClusterMixin, BaseEstimator):
     # Whether `solve` may read n_clusters. If False, one solution is shared between different
     # numbers of clusters, see `polyspan.solvers.cache`.
     solve_counts: ClassVar[bool] = True
+    # Whether `solve` draws random numbers, so that no fit can use the solution of another.
+    draws: ClassVar[bool] = False
+    # Whether what `solve` finds depends on the order of the samples; or the parameter that decides.
+    sees_order: ClassVar[bool | str] = False
 
     n_clusters: int = param(clusters, default=8, kw_only=False)
     views: Sequence[Any] | None = None
@@ -210,7 +215,7 @@ class MultiViewClusterer(Results, ClusterMixin, BaseEstimator):
 
     def _shareable(self) -> bool:
         """Whether `solve` depends on views and parameters alone, without random numbers."""
-        return True
+        return not self.draws
 
     def _neighbors(self, n: int, name: str = "n_neighbors") -> int:
         """Return a number of neighbours, or its default for n samples if it is None."""
@@ -298,7 +303,11 @@ class MultiViewClusterer(Results, ClusterMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         known = {field.name: getattr(tags, field.name) for field in fields(tags)}
-        return ViewTags(**known, **self.view_tags)
+        sees = (
+            getattr(self, self.sees_order) if isinstance(self.sees_order, str) else self.sees_order
+        )
+        one_solution = self._shareable() and not sees
+        return ViewTags(**known, **self.view_tags, one_solution=one_solution)
 
 
 class Problem(NamedTuple):

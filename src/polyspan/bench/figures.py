@@ -1,14 +1,16 @@
 """Figures of a benchmark: scores next to the paper's, a grid as a heat map, a method diagram."""
 
 from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from polyspan.bench.budgets import Budget, budgets
 from polyspan.bench.store import Row, latest
-from polyspan.bench.summaries import Summary, summarise
+from polyspan.bench.summaries import Summary, split, summarise
 from polyspan.figures import EDGE, FAINT, INK, LINES, new_figure, save_figure
 from polyspan.graphs import proximity
 from polyspan.solvers.arrays import Array
@@ -19,7 +21,10 @@ if TYPE_CHECKING:
 
 
 def save_figures(rows: list[Row], folder: str | Path) -> list[Path]:
-    """Draw what the rows of a store allow: one figure of all NMI, one of each lam1 x lam2 grid.
+    """Draw what the rows of a store allow.
+
+    One figure of all NMI, one of the expected best NMI for every data set where something was
+    tuned, one of each lam1 x lam2 grid.
 
     Examples
     --------
@@ -37,15 +42,19 @@ def save_figures(rows: list[Row], folder: str | Path) -> list[Path]:
     if not folder.is_dir():
         raise FileNotFoundError(f"there is no folder {folder}: create it first")
     done = []
-    for protocol in sorted({row["protocol"] for row in rows}):
-        own = [row for row in rows if row["protocol"] == protocol]
-        done.append(save_figure(plot_scores(summarise(own)), folder / f"{protocol}-nmi.png"))
+    for title, own in split(rows).items():
+        name = title if title == own[0]["protocol"] else _file_name(title)
+        done.append(save_figure(plot_scores(summarise(own)), folder / f"{name}-nmi.png"))
         for dataset in dict.fromkeys(row["dataset"] for row in own):
+            if any(row["dataset"] == dataset and row["stage"] == "tune" for row in own):
+                curves = _file_name(f"{name}-budgets-{dataset}")
+                figure = plot_budgets(budgets(own), dataset).figure
+                done.append(save_figure(figure, folder / f"{curves}.png"))  # type: ignore[arg-type]
             for method in dict.fromkeys(row["method"] for row in own):
                 if _grid_rows(own, dataset, method):
                     figure = plot_grid(own, dataset, method).figure
-                    name = _file_name(f"{protocol}-grid-{dataset}-{method}")
-                    done.append(save_figure(figure, folder / f"{name}.png"))  # type: ignore[arg-type]
+                    grid = _file_name(f"{name}-grid-{dataset}-{method}")
+                    done.append(save_figure(figure, folder / f"{grid}.png"))  # type: ignore[arg-type]
     return done
 
 
@@ -56,7 +65,7 @@ def plot_scores(summaries: Sequence[Summary]) -> "Figure":
         raise ValueError("no run was successful: there is nothing to draw")
     datasets = list(dict.fromkeys(one.dataset for one in found))
     names = list(dict.fromkeys((one.selection, one.method) for one in found))
-    colors = dict(zip(("tuned", "default", "label-free"), LINES, strict=False))
+    colors = dict(zip(("tuned", "nothing to tune", "default", "label-free"), LINES, strict=False))
     names.sort(key=lambda name: list(colors).index(name[0]))
     place = {name: -k for k, name in enumerate(names)}
     figure = new_figure(2.2 + 1.75 * len(datasets), 1.1 + 0.22 * len(names))
@@ -152,6 +161,59 @@ def plot_grid(
     return ax
 
 
+def plot_budgets(found: Sequence[Budget], dataset: str, *, ax: "Axes | None" = None) -> "Axes":
+    """The best NMI to expect after so many settings, tried at random: one line per method.
+
+    Methods without settings to try are dots at 1. The legend is in the order of the best.
+
+    Parameters
+    ----------
+    found : sequence of Budget
+        From `polyspan.bench.budgets.budgets`.
+    dataset : str
+        Its name in the rows.
+    ax : matplotlib Axes, optional
+        Where to draw; None creates a new figure, which is ``ax.figure``.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from polyspan.bench.budgets import Budget
+    >>> ax = plot_budgets([Budget("NGs", "GRMSC", "tuned", np.array([0.5, 0.8]))], "NGs")
+    >>> ax.get_legend_handles_labels()[1]
+    ['GRMSC (2)']
+    """
+    own = sorted((one for one in found if one.dataset == dataset), key=lambda one: -one.curve[-1])
+    if not own:
+        raise ValueError(f"no run was successful on {dataset}: there is nothing to draw")
+    ax = new_figure(6.4, 1.4 + 0.19 * len(own)).add_subplot() if ax is None else ax
+    lines, dots = count(), count()
+    for one in own:
+        n = len(one.curve)
+        k = next(lines if n > 1 else dots)
+        words = f" ({n})" if one.selection == "tuned" else f", {one.selection}"
+        color, style = LINES[k % len(LINES)], k // len(LINES) % 4
+        if n > 1:
+            (drawn,) = ax.plot(range(1, n + 1), one.curve, ("-", "--", ":", "-.")[style], lw=1.6)
+        else:
+            (drawn,) = ax.plot(1, one.curve[0], "osD^"[style], ms=4.5, clip_on=False)
+        drawn.set(color=color, label=one.method + words)
+    ax.set_xscale("log")
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.set_xlabel("settings tried", size=9, color=INK)
+    ax.set_ylabel("expected best NMI", size=9, color=INK)
+    ax.grid(color="#eceff3", lw=0.8)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.tick_params(length=0, labelsize=8, colors=FAINT)
+    ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, fontsize=7.5,
+              labelcolor=INK)  # fmt: skip
+    _title(ax, dataset)
+    return ax
+
+
 def plot_method(
     Xs: Sequence[Array], labels: Any, Z: Array, n_neighbors: int, names: Sequence[str] = ()
 ) -> "Figure":
@@ -230,6 +292,7 @@ def _grid_rows(rows: list[Row], dataset: str, method: str) -> list[Row]:
         if (row["dataset"], row["method"], row["stage"], row["status"])
         == (dataset, method, "tune", "ok")
         and {"lam1", "lam2"} <= row["params"].keys()
+        and row["seed"] == 0  # the others are at some settings only
     ]
     both = all(len({row["params"][name] for row in found}) > 1 for name in ("lam1", "lam2"))
     return found if both else []

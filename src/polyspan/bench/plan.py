@@ -3,18 +3,21 @@
 import itertools
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from inspect import signature
 from numbers import Real
 from typing import Any
+
+import numpy as np
 
 from polyspan.base import MultiViewClusterer
 from polyspan.datasets import Dataset, load_dataset, load_digits_views, make_subspaces
 from polyspan.datasets.registry import find_entry
 from polyspan.methods import METHODS
 
-SELECTIONS = ("default", "tuned", "label-free")
+SELECTIONS = ("default", "tuned", "nothing to tune", "label-free")
+ORDERS = ("shuffled", "file", "sorted")  # of the samples
 GENERATORS: dict[str, Callable[..., Dataset]] = {
     "digits": load_digits_views,
     "subspaces": make_subspaces,
@@ -61,6 +64,7 @@ class Protocol:
     timeout: float | None
     methods: list[Method]
     datasets: list[Source]
+    order: str = "shuffled"
 
     def pairs(self) -> list[tuple[Method, Source]]:
         """Every method paired with every data set that it is run on."""
@@ -83,7 +87,8 @@ def settings(method: Method, source: Source) -> list[dict[str, Any]]:
     """
     combinations = itertools.product(*method.grid.values())
     found = [method.params | dict(zip(method.grid, values, strict=True)) for values in combinations]
-    return [params for params in found if _fits(params, source.n_samples)]
+    n = source.n_samples
+    return [params for params in found if _fits(params, n)]
 
 
 def _fits(params: Mapping[str, Any], n: int) -> bool:
@@ -117,3 +122,36 @@ def _loaded(name: str, options: str) -> Dataset:
     if name == "subspaces" or arguments:
         return GENERATORS[name](**arguments)
     return load_dataset(name)
+
+
+def load_in_order(source: Source, order: str, seed: int) -> Dataset:
+    """Load a data set with its samples in an order; the most recent ones stay in memory."""
+    if order == "file":
+        return load_source(source)
+    return _in_order(source.name, json.dumps(source.options, sort_keys=True), order, seed)
+
+
+@lru_cache(maxsize=2)
+def _in_order(name: str, options: str, order: str, seed: int) -> Dataset:
+    data = _loaded(name, options)
+    rows = sample_order(order, data.labels, seed)
+    views, extra = [view[rows] for view in data.views], data.extra.items()
+    known = {name: values[rows] for name, values in extra}
+    return replace(data, views=views, labels=data.labels[rows], extra=known)
+
+
+def sample_order(order: str, labels: np.ndarray, seed: int) -> np.ndarray:
+    """Row numbers of the samples, shuffled by a seed; sorted by class only within the classes.
+
+    Examples
+    --------
+    >>> labels = np.array([1, 0, 1, 0, 1])
+    >>> labels[sample_order("sorted", labels, 0)].tolist()
+    [0, 0, 1, 1, 1]
+    >>> sample_order("file", labels, 0).tolist()
+    [0, 1, 2, 3, 4]
+    """
+    if order == "file":
+        return np.arange(len(labels))
+    rows = np.random.default_rng(seed).permutation(len(labels))
+    return rows if order == "shuffled" else rows[np.argsort(labels[rows], kind="stable")]

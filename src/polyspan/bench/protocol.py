@@ -5,6 +5,7 @@ It is a TOML file::
     name = "mine"
     seeds = 10                  # runs with the seeds 0, 1, ..., 9, the same for every method
     timeout = 600               # seconds per job, including loading the data; default: no limit
+    order = "shuffled"          # of the samples, the default; or "sorted" by class, or "file"
 
     [[dataset]]
     name = "ngs"                # from `polyspan data list`; or "subspaces", which is generated
@@ -17,15 +18,22 @@ It is a TOML file::
     [[method]]
     name = "GRMSC"              # how it is called in tables
     estimator = "grmsc"         # a name in polyspan.METHODS
-    selection = "tuned"         # "default", "tuned" or "label-free"
+    selection = "tuned"         # "default", "tuned", "nothing to tune" or "label-free"
     params = { orientation = "published" }
     grid = { lam1 = [1.0, 100.0], n_neighbors = [10, 30] }
     datasets = ["NGs"]          # only these; default: all
     paper = "GRMSC"             # the row of the paper to compare with; default: name
 
-``default`` is one setting for all data. ``tuned`` runs the grid with one seed, picks for each data
-set the setting with the best NMI (this uses the labels!) and runs all seeds there; without a grid
-it marks a method that has nothing to tune. ``label-free`` is a method that chooses its own setting.
+``default`` is one setting for all data. ``tuned`` runs the grid with one seed, then the 20 settings
+with the best NMI with two more (this uses the labels!), picks for each data set the one with the
+best mean and runs all seeds there. ``nothing to tune`` is a method without parameters that matter,
+which is compared with the tuned ones. ``label-free`` is a method that chooses its own setting.
+
+Files are often sorted by class, so every run shuffles the samples by its seed. Where a method has
+the same solution for every seed and every order (`polyspan.base.ViewTags`), all seeds share the
+solution for the shuffled order of seed 0 and repeat only k-means; one job in twenty solves afresh
+in its own order, as a check. The column ``solve`` of a row says which: "shared" or "own".
+
 TOML has no None: write "None". A parameter of an inner estimator is written as in scikit-learn,
 ``{ estimator = "lrr", estimator__lam = 0.5 }``. ``methods_from = "other.toml"`` adds the methods
 of another protocol. Values of n_neighbors that are not below the number of samples are left out.
@@ -42,6 +50,7 @@ from typing import Any
 from polyspan.base import MultiViewClusterer
 from polyspan.bench.plan import (
     GENERATORS,
+    ORDERS,
     SELECTIONS,
     Method,
     Protocol,
@@ -150,13 +159,16 @@ def _toml(path: Path) -> dict[str, Any]:
 
 
 def _protocol(content: dict[str, Any], path: Path) -> Protocol:
-    known = ("name", "seeds", "timeout", "methods_from", "dataset", "method")
+    known = ("name", "seeds", "timeout", "order", "methods_from", "dataset", "method")
     _check_keys("a protocol", content, known, needed=("name", "seeds", "dataset"))
     name, seeds, timeout = content["name"], content["seeds"], content.get("timeout")
     if type(seeds) is not int or seeds < 1:
         raise ValueError(f"seeds must be a whole number >= 1; got {seeds!r}")
     if timeout is not None and not (_is_number(timeout) and timeout > 0):
         raise ValueError(f"timeout must be a number of seconds > 0; got {timeout!r}")
+    order = content.get("order", ORDERS[0])
+    if order not in ORDERS:
+        raise ValueError(f"order must be {' or '.join(map(repr, ORDERS))}; got {order!r}")
     entries = list(_tables("method", content))
     if "methods_from" in content:
         entries = [*_tables("method", _toml(path.parent / content["methods_from"])), *entries]
@@ -167,7 +179,7 @@ def _protocol(content: dict[str, Any], path: Path) -> Protocol:
     _check_once("data set", labels)
     methods = [_method(entry, labels, "methods_from" in content) for entry in entries]
     _check_once("method", [f"{method.name} ({method.selection})" for method in methods])
-    protocol = Protocol(name, seeds, timeout, methods, datasets)
+    protocol = Protocol(name, seeds, timeout, methods, datasets, order)
     for method, source in protocol.pairs():
         _check_settings(method, source)
     return protocol
@@ -212,6 +224,11 @@ def _method(entry: dict[str, Any], labels: list[str], foreign: bool) -> Method:
     if grid and selection != "tuned":
         raise ValueError(
             f"method {name!r}: selection {selection!r} takes no grid, only 'tuned' does"
+        )
+    if selection == "tuned" and not grid:
+        raise ValueError(
+            f"method {name!r}: selection 'tuned' needs a grid; without one it is 'default' or "
+            "'nothing to tune'"
         )
     if params.get("oracle") and selection != "tuned":
         raise ValueError(

@@ -27,6 +27,7 @@ def job_labels(job: Job) -> Row:
         "estimator": job.method.estimator,
         "params": job.params,
         "seed": job.seed,
+        "order": job.order,
         "stage": job.stage,
         "key": job.key,
     }
@@ -38,6 +39,7 @@ def empty_row(job: Job, threads: int) -> Row:
         **job_labels(job),
         "status": "failed",
         "reason": None,
+        "solve": None,
         **dict.fromkeys(SCORES),
         "iterations": None,
         "converged": None,

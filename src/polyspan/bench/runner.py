@@ -8,16 +8,18 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import get_tags
 from threadpoolctl import threadpool_limits
 
-from polyspan.bench.jobs import Job, count_jobs, final_jobs, first_jobs
-from polyspan.bench.plan import Protocol, build, load_source
+from polyspan.bench.jobs import STAGES, Job, count_jobs
+from polyspan.bench.plan import Protocol, build, load_in_order, load_source
 from polyspan.bench.rows import empty_row, job_labels, lost_row
-from polyspan.bench.store import FIELDS, Row, alone, append_row, identity, latest, read_rows
+from polyspan.bench.store import FIELDS, Row, alone, append_row, identity, latest, pack, read_rows
 from polyspan.bench.workers import share_cores, start_workers, stop_worker
 from polyspan.inputs.devices import card_name, check_device
 from polyspan.metrics import SCORES, clustering_scores
@@ -47,7 +49,8 @@ def run_protocol(
     protocol : Protocol
         From `read_protocol`.
     store : path
-        JSON-lines file, see `polyspan.bench.store`. Jobs that have a row there are not run again.
+        File of rows, see `polyspan.bench.store`: JSON lines, which are compressed at the end if
+        its name ends in ``.gz``. Jobs that have a row there are not run again.
     jobs : int, optional
         Number of jobs to run at the same time; by default one per core, and never more. Each gets
         an equal share of the cores for its threads.
@@ -82,42 +85,55 @@ def run_protocol(
     for source in protocol.datasets:
         load_source(source)
     with alone(store):
-        return _run_rest(protocol, store, *share_cores(jobs), retry, device)
+        try:
+            return _run_rest(protocol, store, *share_cores(jobs), retry, device)
+        finally:
+            if store.suffix == ".gz":
+                pack(store)
 
 
 def _run_rest(
     protocol: Protocol, store: Path, slots: int, threads: int, retry: bool, device: str | None
 ) -> Counter[str]:
-    """Run the jobs that are not in the store, which is ours alone."""
+    """Run the jobs that are not in the store, which is ours alone.
+
+    One method and one data set after the other, in the order of the protocol, each to its end.
+    """
     rows = latest(read_rows(store, tell=lambda _: None))
     known = {identity(row): row for row in rows if row["status"] == "ok" or not retry}
-    done: list[Row] = []
-    with _progress() as bar:
-        task = bar.add_task(protocol.name, total=count_jobs(protocol))
-        for make in (first_jobs, lambda protocol: final_jobs(protocol, done)):
-            pending = []
-            for job in make(protocol):
-                row = known.get(identity(job_labels(job)))
-                if row is None:
-                    pending.append(job)
-                else:
-                    done.append(row)
-                    bar.advance(task)
-            pending.sort(key=_like_next_to_like)
-            for row in run_jobs(pending, slots, threads, device=device):
-                append_row(store, row)
-                done.append(row)
-                bar.advance(task)
-    return Counter(row["status"] for row in done)
+    counts, idle = Counter[str](), list[Any]()
+    try:
+        with _progress() as bar:
+            task = bar.add_task(protocol.name, total=count_jobs(protocol))
+            for method, source in protocol.pairs():
+                pair, done = replace(protocol, methods=[method], datasets=[source]), list[Row]()
+                for stage in STAGES:
+                    pending = []
+                    for job in stage(pair, done):
+                        row = known.get(identity(job_labels(job)))
+                        if row is None:
+                            pending.append(job)
+                        else:
+                            done.append(row)
+                            bar.advance(task)
+                    pending.sort(key=_like_next_to_like)
+                    for row in run_jobs(pending, slots, threads, device=device, idle=idle):
+                        append_row(store, row)
+                        done.append(row)
+                        bar.advance(task)
+                counts.update(row["status"] for row in done)
+    finally:
+        for worker in idle:
+            stop_worker(worker)
+    return counts
 
 
-def _like_next_to_like(job: Job) -> tuple[Any, ...]:
+def _like_next_to_like(job: Job) -> list[str]:
     """Sort jobs so that they share most: the first parameter of a grid changes fastest.
 
     Grids are written with the weights first, and what is shared does not depend on the weights.
     """
-    rest = [repr(value) for value in reversed(job.params.values())]
-    return job.source.label, job.method.name, job.method.selection, rest
+    return [repr(value) for value in reversed(job.params.values())]
 
 
 def run_job(job: Job, threads: int, device: str | None = None) -> Row:
@@ -125,12 +141,16 @@ def run_job(job: Job, threads: int, device: str | None = None) -> Row:
 
     Jobs in one worker share what they have in common (`polyspan.solvers.cache`). ``seconds`` is the
     time of a fit on its own: a part reused from an earlier fit counts with the time it took there.
+    `polyspan.bench.protocol` says in which order the samples are, and who shares a solution.
     """
     row = empty_row(job, threads)
     started = started_cpu = None
     try:
-        data = load_source(job.source)
         model = build(job.method.estimator, job.params)
+        same = getattr(get_tags(model), "one_solution", False)
+        row["solve"] = "shared" if same and not job.checks else "own"
+        store = Store(0) if same and job.checks else _common
+        data = load_in_order(job.source, job.order, job.seed if row["solve"] == "own" else 0)
         model.set_params(n_clusters=data.n_clusters, random_state=job.seed)
         if device is not None and "device" in model.get_params():
             model.set_params(device=device)
@@ -139,15 +159,15 @@ def run_job(job: Job, threads: int, device: str | None = None) -> Row:
         with (
             threadpool_limits(threads),
             own_warnings(record=True) as caught,
-            sharing(store=_common),
+            sharing(store=store),
         ):
             warnings.simplefilter("always")
-            _common.saved = 0.0
+            store.saved = 0.0
             started, started_cpu = time.perf_counter(), time.process_time()
             model.fit(data.views, labels)
             row["cpu_seconds"] = time.process_time() - started_cpu
-            row["seconds"] = time.perf_counter() - started + _common.saved
-            row["shared_seconds"] = _common.saved
+            row["seconds"] = time.perf_counter() - started + store.saved
+            row["shared_seconds"] = store.saved
         row["converged"] = not any(issubclass(one.category, ConvergenceWarning) for one in caught)
         if (iterations := getattr(model, "n_iter_", None)) is not None:
             row["iterations"] = int(iterations)
@@ -168,14 +188,17 @@ def run_jobs(
     threads: int,
     work: Work = run_job,
     device: str | None = None,
+    idle: list[Any] | None = None,
 ) -> Iterator[Row]:
     """Yield a row for every job, in the order in which they finish.
 
     Every slot has its own worker process. If a job times out, its worker is killed and replaced by
-    a fresh one; if a worker dies, only its current job is lost.
+    a fresh one; if a worker dies, only its current job is lost. Workers in the list ``idle`` are
+    used before new ones are started, and all are there in the end, for the next call.
     """
-    waiting = deque(jobs)
-    idle = start_workers(min(slots, len(waiting)), device)
+    waiting, kept = deque(jobs), idle is not None
+    idle = [] if idle is None else idle
+    idle += start_workers(min(slots, len(waiting)) - len(idle), device)
     running: dict[Future[Row], tuple[Any, Job, float]] = {}
     try:
         while waiting or running:
@@ -208,7 +231,7 @@ def run_jobs(
                     reason = f"stopped after {job.timeout:g} s"
                     yield lost_row(job, threads, "timeout", reason, spent)
     finally:
-        for worker in [*idle, *(worker for worker, *_ in running.values())]:
+        for worker in [*([] if kept else idle), *(worker for worker, *_ in running.values())]:
             stop_worker(worker)
 
 

@@ -1,8 +1,10 @@
 """Summaries of the runs of a method on a data set: means over seeds, ranks, the paper's values."""
 
 import csv
+import json
 import math
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
@@ -16,6 +18,11 @@ from polyspan.metrics import PAPER_SCORES, SCORES
 
 LOWER_IS_BETTER = ("avg_entropy",)
 DIGITS = 4
+ORDER_WORDS = {
+    "shuffled": "shuffled",
+    "file": "in the order of the file",
+    "sorted": "sorted by class",
+}
 
 
 @dataclass
@@ -28,10 +35,11 @@ class Summary:
     method: str
     paper: str
     selection: str
+    order: str = "file"  # of the samples
     params: dict[str, Any] | None = None  # None: no run was started
     runs: int = 0
     failed_runs: int = 0
-    settings: int = 0  # of the tuning stage
+    settings: int = 0  # tried in the tuning stage
     failed_settings: int = 0
     not_converged: int = 0
     superseded: int = 0  # runs at a setting that is no longer the chosen one
@@ -50,21 +58,53 @@ def summarise(rows: list[Row]) -> list[Summary]:
     """Means and deviations over seeds, in the paper's order of data sets and methods.
 
     If a method was run at several settings (the grid was changed and tuned again), they are not
-    mixed: only the setting of the last run counts.
+    mixed: only the setting of the last run counts. Nor are runs with samples in different orders.
     """
-    groups: dict[tuple[str, str, str, str], list[Row]] = {}
+    groups: dict[tuple[str, ...], list[Row]] = {}
     for row in latest(rows):
-        group = row["protocol"], row["dataset"], row["selection"], row["method"]
-        groups.setdefault(group, []).append(row)
+        names = ("protocol", "dataset", "selection", "method")
+        groups.setdefault((*(row[name] for name in names), order_of(row)), []).append(row)
     return sorted(map(_summary, groups.values()), key=_place)
+
+
+def order_of(row: Mapping[str, Any]) -> str:
+    """The order of the samples in a run; rows that do not say it were run in that of the file.
+
+    Examples
+    --------
+    >>> order_of({"order": "shuffled"}), order_of({})
+    ('shuffled', 'file')
+    """
+    order: str = row.get("order", "file")
+    return order
+
+
+def split(rows: list[Row]) -> dict[str, list[Row]]:
+    """The rows that belong in the same tables, by title: those of one protocol and one order.
+
+    Examples
+    --------
+    >>> rows = [{"protocol": "a", "order": "file"}, {"protocol": "b"},
+    ...         {"protocol": "a", "order": "shuffled"}]
+    >>> list(split(rows))
+    ['a, samples in the order of the file', 'a, samples shuffled', 'b']
+    """
+    found: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        found.setdefault((row["protocol"], order_of(row)), []).append(row)
+    several = Counter(protocol for protocol, _ in found)
+    return {
+        f"{protocol}, samples {ORDER_WORDS[order]}" if several[protocol] > 1 else protocol: own
+        for (protocol, order), own in sorted(found.items())
+    }
 
 
 def _summary(rows: list[Row]) -> Summary:
     names = ("protocol", "dataset", "source", "method", "paper", "selection")
-    found = Summary(**{name: rows[-1][name] for name in names})
+    found = Summary(**{name: rows[-1][name] for name in names}, order=order_of(rows[-1]))
     tuning = [row for row in rows if row["stage"] == "tune"]
-    found.settings = len(tuning)
-    found.failed_settings = sum(row["status"] != "ok" for row in tuning)
+    found.settings = len({_text(row["params"]) for row in tuning})
+    found.failed_settings = len({_text(r["params"]) for r in tuning if r["status"] != "ok"})
     finals = [row for row in rows if row["stage"] == "final"]
     if not finals:
         return found
@@ -82,6 +122,10 @@ def _summary(rows: list[Row]) -> Summary:
             # n - 1, as in the programs of this field; one run has no deviation
             found.std[name] = float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
     return found
+
+
+def _text(params: Mapping[str, Any]) -> str:
+    return json.dumps(params, sort_keys=True)
 
 
 @cache
@@ -105,21 +149,33 @@ def read_paper() -> dict[tuple[str, str], dict[str, tuple[float, float]]]:
 def ranks(summaries: Iterable[Summary]) -> dict[tuple[str, str], dict[str, list[float]]]:
     """Rank of every method on each data set: (selection, method) -> score -> one rank per data set.
 
-    Only methods of the same selection are compared. Methods with equal means, as printed, share
-    the mean of their ranks; a method without a result is last.
+    Only methods of the same selection are compared; those with nothing to tune are among the tuned.
+    Methods with equal means, as printed, share the mean of their ranks; a method without a result
+    is last.
     """
     groups: dict[tuple[str, str, str], list[Summary]] = {}
     for one in summaries:
-        groups.setdefault((one.protocol, one.dataset, one.selection), []).append(one)
+        groups.setdefault((one.protocol, one.dataset, rivals(one)), []).append(one)
     found: dict[tuple[str, str], dict[str, list[float]]] = {}
-    for (_, _, selection), group in groups.items():
+    for group in groups.values():
         for name in PAPER_SCORES:
             values = [badness(one, name) for one in group]
             for one, value in zip(group, values, strict=True):
                 better, equal = sum(v < value for v in values), values.count(value)
-                lists = found.setdefault((selection, one.method), {})
+                lists = found.setdefault((one.selection, one.method), {})
                 lists.setdefault(name, []).append(better + (equal + 1) / 2)
     return found
+
+
+def rivals(one: Summary) -> str:
+    """The selection that a method is compared with: its own, or tuned if there is nothing to tune.
+
+    Examples
+    --------
+    >>> rivals(Summary("p", "NGs", {"name": "ngs"}, "GMC", "GMC", "nothing to tune"))
+    'tuned'
+    """
+    return "tuned" if one.selection == "nothing to tune" else one.selection
 
 
 def badness(one: Summary, name: str) -> float:
@@ -141,9 +197,10 @@ def _place(one: Summary) -> tuple[Any, ...]:
 
     return (
         one.protocol,
+        one.order,
         position(one.source["name"], datasets),
         one.dataset,
-        SELECTIONS.index(one.selection),
+        SELECTIONS.index(rivals(one)),
         position(one.paper, methods),
         one.method,
     )

@@ -10,9 +10,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from polyspan.bench.budgets import BUDGETS, budgets
 from polyspan.bench.plan import SELECTIONS
 from polyspan.bench.store import Row, latest
-from polyspan.bench.summaries import DIGITS, Summary, badness, ranks, summarise
+from polyspan.bench.summaries import (
+    DIGITS,
+    ORDER_WORDS,
+    Summary,
+    badness,
+    ranks,
+    rivals,
+    split,
+    summarise,
+)
 from polyspan.metrics import PAPER_SCORES, SCORES
 
 HEADINGS = ("NMI", "ACC", "F-score", "AVG", "Precision", "RI")
@@ -77,33 +87,36 @@ def report(rows: list[Row], format: str = "markdown") -> str:
 def tables(rows: list[Row]) -> list[Table]:
     """The tables of one protocol; those that would be empty are left out."""
     found = summarise(rows)
-    made = [_results(found), _beside_the_paper(found), _ranking(found), _settings(found)]
-    return [table for table in [*made, _failures(latest(rows))] if table.rows]
+    made = [_results(found), _beside_the_paper(found), _ranking(found), _equal_budgets(rows)]
+    made += [_settings(found), _failures(latest(rows), found)]
+    return [table for table in made if table.rows]
 
 
 def _results(found: list[Summary]) -> Table:
     best: dict[tuple[str, str, str], float] = {}
     for one in found:
         for name in one.mean:
-            group = one.dataset, one.selection, name
+            group = one.dataset, rivals(one), name
             best[group] = min(best.get(group, math.inf), badness(one, name))
     rows = []
     for one in found:
         cells = [
             Cell(
                 _mean_std(one.mean.get(name), one.std.get(name)),
-                name in one.mean and badness(one, name) == best[one.dataset, one.selection, name],
+                name in one.mean and badness(one, name) == best[one.dataset, rivals(one), name],
             )
             for name in PAPER_SCORES
         ]
         seconds = NONE if one.seconds is None else f"{one.seconds:.2f}"
         last = (str(one.runs), _failed(one), str(one.not_converged), seconds)
-        rows.append([*_texts(one.dataset, one.method, one.selection), *cells, *_texts(*last)])
+        rows.append([*_texts(one.dataset, one.method, selected(one)), *cells, *_texts(*last)])
+    orders = " and ".join(dict.fromkeys(ORDER_WORDS[one.order] for one in found))
     note = (
-        "Mean(std) over the successful runs; for AVG (average entropy), lower is better. Bold is "
-        "best among the methods of the same selection on the same data: default is one setting for "
-        "all data, tuned was chosen using the labels, label-free without them. "
-        "Seconds are for one fit."
+        f"Samples are {orders}. Mean(std) over the successful runs; for AVG (average entropy), "
+        "lower is better. Bold is best among the methods of the same selection on the same data: "
+        "default is one setting for all data, tuned was chosen using the labels among as many "
+        "settings as its number says (a method with nothing to tune is compared with these), "
+        "label-free without labels. Seconds are for one fit."
     )
     if stale := sum(one.superseded for one in found):
         note += f" {stale} runs at settings that are no longer the chosen ones are not included."
@@ -123,34 +136,59 @@ def _beside_the_paper(found: list[Summary]) -> Table:
             if name in one.mean:
                 text += f" {one.mean[name] - mean:+.{DIGITS}f}"
             cells.append(Cell(text))
-        rows.append([*_texts(one.dataset, one.method, one.selection, one.paper), *cells])
+        rows.append([*_texts(one.dataset, one.method, selected(one), one.paper), *cells])
     note = "The paper's values, and how far ours are above (+) or below (-) them."
     header = ("data", "method", "selection", "paper's row", *HEADINGS)
     return Table("Comparison with the paper", note, header, rows)
 
 
 def _ranking(found: list[Summary]) -> Table:
-    by_method = ranks(found)
+    by_method, most = ranks(found), dict[tuple[str, str], Summary]()
+    for one in sorted(found, key=lambda one: one.settings):
+        most[one.selection, one.method] = one  # grids may be smaller where there are few samples
     order = sorted(
         by_method, key=lambda key: (SELECTIONS.index(key[0]), np.mean(by_method[key]["nmi"]))
     )
     rows = [
         [
-            *_texts(selection, method, str(len(by_method[selection, method]["nmi"]))),
+            *_texts(selected(most[selection, method]), method),
+            *_texts(str(len(by_method[selection, method]["nmi"]))),
             *_texts(*(f"{np.mean(by_method[selection, method][s]):.2f}" for s in PAPER_SCORES)),
         ]
         for selection, method in order
     ]
     note = (
-        "Mean rank over the data sets (1 is best), among the methods of the same selection. A "
-        "method without a result is last; means over different data sets cannot be compared."
+        "Mean rank over the data sets (1 is best), among the methods of the same selection; those "
+        "with nothing to tune rank among the tuned. A method without a result is last; means over "
+        "different data sets cannot be compared."
     )
     return Table("Ranks", note, ("selection", "method", "data sets", *HEADINGS), rows)
 
 
+def _equal_budgets(rows: list[Row]) -> Table:
+    found = budgets(rows)
+    if all(len(one.curve) == 1 for one in found):
+        return Table("", "", (), [])
+    lines = []
+    for one in found:
+        n = len(one.curve)
+        cells = [f"{one.after(m):.{DIGITS}f}" for m in (*BUDGETS, n)]
+        words = one.selection + f" ({n})" * (n > 1)
+        lines.append(_texts(one.dataset, one.method, words, *cells))
+    note = (
+        "The best NMI to expect after so many settings of the grid, tried at random without "
+        "repetition: computed exactly from all settings, each with its NMI with the first seed (0 "
+        "if it failed). After all of them it is the best, as is any later column; a method without "
+        "a grid has its mean everywhere."
+    )
+    heads = (*(f"after {m}" for m in BUDGETS), "after all")
+    header = ("data", "method", "selection", *heads)
+    return Table("Equal budgets", note, header, lines)
+
+
 def _settings(found: list[Summary]) -> Table:
     rows = [
-        _texts(one.dataset, one.method, one.selection, _setting(one), str(one.settings or ""))
+        _texts(one.dataset, one.method, selected(one), _setting(one), str(one.settings or ""))
         for one in found
     ]
     note = "Parameters that were set or chosen (all others at their defaults), and settings tried."
@@ -158,12 +196,28 @@ def _settings(found: list[Summary]) -> Table:
     return Table("Settings", note, header, rows)
 
 
-def _failures(rows: list[Row]) -> Table:
-    names = ("dataset", "method", "selection", "stage", "status", "reason")
-    counts = Counter(tuple(row[name] for name in names) for row in rows if row["status"] != "ok")
+def _failures(rows: list[Row], found: list[Summary]) -> Table:
+    tried = {(one.dataset, one.method, one.selection): selected(one) for one in found}
+    counts = Counter(
+        (*(row[name] for name in ("dataset", "method")),
+         tried[row["dataset"], row["method"], row["selection"]],
+         *(row[name] for name in ("stage", "status", "reason")))
+        for row in rows if row["status"] != "ok"
+    )  # fmt: skip
     lines = [[*_texts(*key[:5], str(n), key[5])] for key, n in sorted(counts.items())]
     header = ("data", "method", "selection", "stage", "status", "jobs", "reason")
     return Table("Failed jobs", "Jobs without a result.", header, lines)
+
+
+def selected(one: Summary) -> str:
+    """How the setting was selected: if it was tuned, with the number of settings tried.
+
+    Examples
+    --------
+    >>> selected(Summary("p", "NGs", {"name": "ngs"}, "GRMSC", "GRMSC", "tuned", settings=1134))
+    'tuned (1134)'
+    """
+    return f"tuned ({one.settings})" if one.settings else one.selection
 
 
 def _texts(*texts: str) -> list[Cell]:
@@ -193,11 +247,11 @@ def _setting(one: Summary) -> str:
 
 
 def _pages(rows: list[Row], heading: str, write: Callable[[Table], str]) -> str:
-    """One page per protocol in the store."""
+    """One page per protocol in the store, and per order of the samples."""
     parts = []
-    for protocol in sorted({row["protocol"] for row in rows}):
-        parts.append(heading.format(protocol))
-        parts += map(write, tables([row for row in rows if row["protocol"] == protocol]))
+    for title, own in split(rows).items():
+        parts.append(heading.format(title))
+        parts += map(write, tables(own))
     return "\n".join(parts)
 
 
@@ -251,8 +305,8 @@ def _csv(found: list[Summary]) -> str:
 
 def _csv_line(one: Summary) -> dict[str, Any]:
     """Everything known about a summary, in columns; unknown values are empty."""
-    plain = ("protocol", "dataset", "method", "selection", "runs", "failed_runs", "settings",
-             "failed_settings", "not_converged", "superseded", "seconds")  # fmt: skip
+    plain = ("protocol", "dataset", "method", "selection", "order", "runs", "failed_runs",
+             "settings", "failed_settings", "not_converged", "superseded", "seconds")  # fmt: skip
     line: dict[str, Any] = {name: getattr(one, name) for name in plain}
     line["setting"] = _setting(one)
     for name in SCORES:

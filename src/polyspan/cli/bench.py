@@ -18,7 +18,7 @@ def add(subparsers: Any) -> None:
         "seeds;\n`run` writes a row for each job to a store, `report` makes tables from the rows.",
         epilog="examples:\n"
         "  polyspan bench run benchmarks/smoke.toml\n"
-        "  polyspan bench report smoke.jsonl",
+        "  polyspan bench report smoke.jsonl.gz",
     )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
 
@@ -53,8 +53,9 @@ def add(subparsers: Any) -> None:
     )
     run.add_argument(
         "--store",
-        metavar="FILE.jsonl",
-        help="file for the rows (default: the protocol's file name with .jsonl, in this folder)",
+        metavar="FILE",
+        help="file for the rows, compressed at the end if its name ends in .gz (default: the "
+        "protocol's file name with .jsonl.gz, in this folder)",
     )
     run.add_argument("--retry", action="store_true", help="rerun the jobs that failed or timed out")
     run.add_argument(
@@ -70,10 +71,10 @@ def add(subparsers: Any) -> None:
         "settings,\nfailed jobs. Methods tuned with the labels, at their defaults, and chosen "
         "without\nlabels are never ranked together.",
         epilog="examples:\n"
-        "  polyspan bench report smoke.jsonl\n"
-        "  polyspan bench report paper.jsonl --format latex --out tables.tex",
+        "  polyspan bench report smoke.jsonl.gz\n"
+        "  polyspan bench report paper.jsonl.gz --format latex --out tables.tex",
     )
-    report.add_argument("store", metavar="STORE.jsonl")
+    report.add_argument("store", metavar="STORE")
     report.add_argument(
         "--format",
         choices=["markdown", "latex", "csv"],
@@ -91,6 +92,16 @@ def add(subparsers: Any) -> None:
     )
     report.set_defaults(run=run_report)
 
+    packed = actions.add_parser(
+        "pack",
+        help="compress stores",
+        description="Compress stores: FILE.jsonl becomes FILE.jsonl.gz, and what a killed run left "
+        "uncompressed\nin FILE.jsonl.gz is compressed. `gzip -cd` shows the rows.",
+        epilog="examples:\n  polyspan bench pack smoke.jsonl",
+    )
+    packed.add_argument("stores", nargs="+", metavar="STORE")
+    packed.set_defaults(run=run_pack)
+
 
 def run_jobs(args: argparse.Namespace) -> int:
     """Run the jobs of a protocol that have no row yet."""
@@ -99,7 +110,7 @@ def run_jobs(args: argparse.Namespace) -> int:
     from polyspan.bench.protocol import UnknownNameError, narrow, read_protocol
     from polyspan.bench.runner import run_protocol
 
-    store = Path(args.store or Path(args.protocol).with_suffix(".jsonl").name)
+    store = Path(args.store or Path(args.protocol).with_suffix(".jsonl.gz").name)
     try:
         protocol = narrow(read_protocol(args.protocol), args.method, args.dataset)
     except UnknownNameError as error:
@@ -136,3 +147,27 @@ def run_report(args: argparse.Namespace) -> int:
     else:
         print(text, end="")
     return 0
+
+
+def run_pack(args: argparse.Namespace) -> int:
+    """Compress stores."""
+    from polyspan.bench.store import alone, pack, read_rows
+
+    for name in args.stores:
+        path = Path(name)
+        read_rows(path, tell=note)  # fails before anything is changed
+        into = path if path.suffix == ".gz" else Path(f"{path}.gz")
+        if into != path and into.exists():
+            raise FileExistsError(f"{into} exists already: move it away, or remove {path}")
+        with alone(path):
+            before = path.stat().st_size
+            rows = pack(path, None if into == path else into)
+            if into != path:
+                path.unlink()
+        print(f"{into}: {rows} rows, {_each(before, rows)} bytes a row became "
+              f"{_each(into.stat().st_size, rows)}")  # fmt: skip
+    return 0
+
+
+def _each(size: int, rows: int) -> str:
+    return f"{size / max(rows, 1):.1f}"

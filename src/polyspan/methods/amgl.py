@@ -86,6 +86,7 @@ class AMGL(Iterative, EmbeddingClusterer):
         needs="no weight to tune; samples of unit length; as_released for the authors' scores",
         cost="O(n^3) per iteration, about 10 iterations",
     )
+    sees_order = "as_released"  # ties go by row numbers
 
     n_neighbors: int | None = param(neighbors(5), default=None)
     as_released: bool = param(flag, default=False)

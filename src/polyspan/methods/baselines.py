@@ -70,15 +70,13 @@ class ConcatKMeans(ScaledClusterer):
         needs="scale",
         cost="O(n d c) per iteration",
     )
+    draws = True  # its starts
 
     def solve(self, views: Views, Xs: list[Array]) -> Solution:
         """Return the labels."""
         whole = side_by_side(Xs)
         model = kmeans(whole, self.n_clusters, n_init=self.n_init, random_state=self.random_state)
         return Solution(model.labels_, model.n_iter_)
-
-    def _shareable(self) -> bool:
-        return False  # k-means is random
 
     def footprint(self, views: Views) -> tuple[float, float]:
         """Count nothing: it needs no more memory than the features."""

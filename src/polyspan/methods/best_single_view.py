@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import normalized_mutual_info_score
+from sklearn.utils import get_tags
 
 from polyspan.base import About, MultiViewClusterer
 from polyspan.clustering.affinity import mean_affinity
@@ -133,6 +134,9 @@ class BestSingleView(MultiViewClusterer):
             float(np.mean([normalized_mutual_info_score(a, b) for b in others if b is not a]))
             for a in found
         ]
+
+    def _shareable(self) -> bool:
+        return self._ours() and bool(get_tags(self._inner()).one_solution)
 
     def _check_scales(self, n_views: int) -> None:
         scale = getattr(self.estimator, "scale", None) if self._ours() else None

@@ -102,6 +102,7 @@ class FastMICE(EmbeddingClusterer):
         needs="scale",
         cost="O(n m d) per member; no n x n matrix",
     )
+    draws = True  # groups and anchors
 
     n_members: int = param(integer(1), default=20)
     n_anchors: int | None = param(integer(1, none="1000, at most n"), default=None)
@@ -125,9 +126,6 @@ class FastMICE(EmbeddingClusterer):
                 members[:, number] = model.fit_predict(unit_rows(transfer_cut(B, count)))
         U = transfer_cut(indicators(members), c)
         return Solution(U, extras={"members_": members}, random_state=rng.randint(2**31))
-
-    def _shareable(self) -> bool:
-        return False  # it draws
 
     def footprint(self, views: Views) -> tuple[float, float]:
         """Count numbers per sample: features, links, members, embeddings."""

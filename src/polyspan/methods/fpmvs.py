@@ -113,6 +113,7 @@ class FPMVS(Iterative, EmbeddingClusterer):
         needs="no weight to tune; standardised features; clusters on one side of the origin",
         cost="O(n d c) per iteration, about 50 iterations; no n x n matrix",
     )
+    draws = True  # its start
     as_released: bool = param(flag, default=False)
     scale: Scale = "standard+unit"
     max_iter: int = 200
@@ -132,9 +133,6 @@ class FPMVS(Iterative, EmbeddingClusterer):
         learnt = {"anchors_": A, "projections_": Ws, "weights_": gamma, "representation_": Z}
         found = run.solution(unit_rows(left_singular(Z.T, c)), **learnt)
         return found._replace(random_state=rng)
-
-    def _shareable(self) -> bool:
-        return False  # the start is random
 
     def footprint(self, views: Views) -> tuple[float, float]:
         """Count numbers per sample: features, and links to the anchors."""

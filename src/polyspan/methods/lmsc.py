@@ -109,6 +109,7 @@ class LMSC(Penalised, RepresentationClusterer):
         cost="O(n^3) per iteration, about 90 iterations",
     )
     solve_counts = False
+    draws = True  # its start
 
     lam_rank: float = param(positive, default=1.0)
     latent_dim: int = param(integer(1), default=100)
@@ -129,9 +130,6 @@ class LMSC(Penalised, RepresentationClusterer):
         own = self._given("lam_rank", "as_released")
         Z, H = solve_lmsc(X, H, **own, **self._penalty(), run=run)
         return run.solution(Z, latent_=H.T)
-
-    def _shareable(self) -> bool:
-        return False  # the start is random
 
 
 def solve_lmsc(

@@ -98,6 +98,7 @@ class LMVSC(EmbeddingClusterer):
         needs="lam_ridge, n_anchors",
         cost="O(n a (d + a)) per view; no n x n matrix",
     )
+    draws = True  # its anchors
 
     n_anchors: int | None = param(integer(1, none="max(50, n_clusters), at most n"), default=None)
     lam_ridge: float = param(positive, default=0.01)
@@ -136,9 +137,6 @@ class LMVSC(EmbeddingClusterer):
             f"{worst:.1e} from their solution, above tol={self.tol:g}: raise max_iter or tol."
         )
         return found._replace(converged=False, complaints=(ConvergenceWarning(words),))
-
-    def _shareable(self) -> bool:
-        return False  # the anchors are random
 
     def _m(self, views: Views) -> int:
         """Anchors per view."""

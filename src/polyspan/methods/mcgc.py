@@ -107,6 +107,7 @@ class MCGC(Iterative, GraphClusterer):
         needs="n_neighbors, lam_agreement; as_released for the authors' scores",
         cost="O(m n^3) per iteration, up to 5 iterations",
     )
+    sees_order = "as_released"  # ties go by row numbers
 
     n_neighbors: int | None = param(neighbors(15), default=None)
     lam_agreement: float = param(positive, default=2.0)

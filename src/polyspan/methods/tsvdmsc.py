@@ -108,6 +108,7 @@ class TSVDMSC(Penalised, OnDevice, RepresentationClusterer):
         cost="O(n^2 (p + m^2)) per iteration, about 30 iterations",
     )
     solve_counts = False
+    sees_order = True
 
     lam: float = param(positive, default=0.1)
     as_released: bool = param(flag, default=False)

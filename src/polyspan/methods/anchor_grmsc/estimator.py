@@ -166,6 +166,7 @@ class AnchorGRMSC(Penalised):
         needs="n_anchors; n_neighbors, lam1, lam2 as in GRMSC; views may be files or dask arrays",
         cost="O(n a (a + q + k^2)) per iteration, about 25 iterations",
     )
+    draws = True  # its anchors
 
     n_anchors: int | None = param(integer(1, none="min(n, max(100, 5 n_clusters))"), default=None)
     anchors: Any = param(kind_of_anchors, default="kmeans")
@@ -222,9 +223,8 @@ class AnchorGRMSC(Penalised):
             with quiet_kmeans():
                 kmeans = KMeans(self.n_clusters, n_init=self.n_init, random_state=rng).fit(Y)
             centers = kmeans.cluster_centers_
-            labels = np.concatenate(
-                workers.collect(workers.map(nearest_center, Ys, centers=centers))
-            )
+            nearest = workers.collect(workers.map(nearest_center, Ys, centers=centers))
+            labels = np.concatenate(nearest)
             # Plain tuples can be saved.
             learnt = found.extras | {"_bipartite": tuple(graph), "_centers": centers}
             if client is None:
@@ -242,13 +242,10 @@ class AnchorGRMSC(Penalised):
         params = self.get_params(deep=False) | own
         for name in ("n_clusters", "affinity", "n_kept", "n_init", "views"):
             del params[name]
-        size = views.n_samples * m * self._numbers(views).itemsize
+        what, size = tuple(sorted(params.items())), views.n_samples * m
+        size *= self._numbers(views).itemsize
         return shared(
-            represent_problem,
-            tuple(sorted(params.items())),
-            views.arrays,
-            size,
-            instead=lambda: self.represent(workers, views),
+            represent_problem, what, views.arrays, size, lambda: self.represent(workers, views)
         )
 
     def represent(self, workers: Threads | Cluster, views: Views) -> "Represented":
