@@ -9,6 +9,7 @@ from sklearn.neighbors import kneighbors_graph
 
 from polyspan import MeanGraph
 from polyspan.datasets import load_dataset, make_subspaces
+from polyspan.graphs import knn, neighbors
 from polyspan.methods.meangraph import neighbor_graph
 from polyspan.metrics import clustering_scores
 
@@ -99,3 +100,36 @@ def test_figures_of_published_data(data_dir):
     data = load_dataset("ngs")
     labels = MeanGraph(5, random_state=0).fit_predict(data.views)
     assert clustering_scores(data.labels, labels)["nmi"] == pytest.approx(0.932, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("n", "k"), [(8, 7), (10_000, 10), (100_000, 15), (1_000_000, 20), (10**7, 25)]
+)
+def test_neighbors_grow_with_the_number_of_samples(n, k):
+    assert MeanGraph()._links(n) == k
+    assert MeanGraph(n_neighbors=6)._links(n) == 6
+
+
+@pytest.fixture
+def large(monkeypatch):
+    """The ways for many samples are used from 500 samples on."""
+    for module in (knn, neighbors):
+        monkeypatch.setattr(module, "EXACT_BELOW", 500)
+    monkeypatch.setattr(neighbors, "CELL", 200)
+    monkeypatch.setattr("polyspan.base.graph.LARGE", 500)
+
+
+@pytest.mark.parametrize("weights", ["binary", "self_tuning"])
+@pytest.mark.parametrize("lacking", [0.0, 0.2])
+def test_many_samples(large, weights, lacking):
+    data = make_subspaces(2000, 4, n_views=3, n_features=20, noise=0.1, random_state=0)
+    rng = np.random.default_rng(0)
+    gone = rng.random((2000, 3)) < lacking
+    gone[gone.all(axis=1), 0] = False
+    views = [np.where(g[:, None], np.nan, X) for g, X in zip(gone.T, data.views, strict=True)]
+    model = MeanGraph(4, weights=weights, random_state=0).fit(views)
+    assert clustering_scores(data.labels, model.labels_)["nmi"] > 0.99
+    W = model.affinity_matrix_
+    assert abs(W - W.T).max() < 1e-12
+    both = (~gone).astype(float) @ (~gone).T.astype(float)
+    assert np.all(both[W.nonzero()] > 0)

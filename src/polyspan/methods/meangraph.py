@@ -39,7 +39,10 @@ class MeanGraph(GraphClusterer):
     n_clusters : int, default=8
         Number of clusters.
     n_neighbors : int or None, default=None
-        Neighbours in the graph of every view; None is min(10, n - 1).
+        Neighbours in the graph of every view; None is 10 (at most n - 1), and 5 more for every
+        tenfold of samples beyond 10,000: 15 of 100,000, 20 of a million. A graph of random points
+        stays in one piece only if k grows like log n, and with it grow the differences between the
+        eigenvalues.
     weights : {"binary", "self_tuning"}, default="binary"
         Weights of the links: 1, or smaller for samples that are far apart, measured by the
         distances around them.
@@ -86,12 +89,17 @@ class MeanGraph(GraphClusterer):
 
     def solve(self, views: Views, Xs: list[Array]) -> Solution:
         """Return the mean graph W."""
-        k = self._neighbors(views.n_samples)
+        k = self._links(views.n_samples)
         return Solution(mean_of_graphs([neighbor_graph(X, k, self.weights) for X in Xs], Xs))
+
+    def _links(self, n: int) -> int:
+        """Neighbours per view."""
+        more = round(5 * np.log10(max(n, 10_000) / 10_000)) if self.n_neighbors is None else 0
+        return self._neighbors(n) + int(more)
 
     def footprint(self, views: Views) -> tuple[float, float]:
         """Count numbers per sample: features twice, and links with their places."""
-        links = self._neighbors(views.n_samples) * len(views.arrays)
+        links = self._links(views.n_samples) * len(views.arrays)
         return 0.0, sum(views.widths) + 2 * max(views.widths) + 16 * links + 2 * self.n_clusters
 
 
