@@ -68,6 +68,6 @@ def test_nothing_but_rounding_depends_on_the_blocks():
 
 
 def test_float32_is_as_good_as_needed():
-    w, Y, residual = solved(graph(dtype=np.float32), tol=1e-5)
+    w, _, residual = solved(graph(dtype=np.float32), tol=1e-5)
     assert residual <= 1e-5
     assert_allclose(w[:4], solved(graph(), tol=1e-9)[0][:4], atol=1e-6)

@@ -87,7 +87,13 @@ def scaled_list(
 
 
 def make_chunks(
-    workers: Threads | Cluster, views: Views, size: int, scale: Scale, dtype: Any, new: bool
+    workers: Threads | Cluster,
+    views: Views,
+    size: int,
+    scale: Scale,
+    dtype: Any,
+    new: bool,
+    missing: bool = False,
 ) -> tuple[list[Any], list[Span], list[Any] | None]:
     """Cut views into chunks of at most ``size`` rows, check them if they are new, scale them.
 
@@ -101,6 +107,8 @@ def make_chunks(
         Rows per chunk, scaling, and dtype of the scaled chunks.
     new : bool
         Whether the rows have not been checked yet.
+    missing : bool, default=False
+        Allow rows of NaN: samples that lack the view.
 
     Returns
     -------
@@ -132,7 +140,7 @@ def make_chunks(
             contents = [
                 joined([part.content for part in parts]) for parts in zip(*seen, strict=True)
             ]
-            check_content(contents, views.names)
+            check_content(contents, views.names, missing=missing)
         if any(standardised):
             found = zip(standardize(seen), standardised, strict=True)
             moments = [one if wanted else None for one, wanted in found]
@@ -192,12 +200,14 @@ def inspect(chunk: Any) -> list[Inspected]:
     parts = (chunk.read(k) for k in range(len(chunk))) if isinstance(chunk, Rows) else chunk
     for part in parts:
         part = part.toarray() if sp.issparse(part) else part
-        clean = np.where(np.isfinite(part), part, 0).astype(np.float64)
-        size = np.abs(clean).max(axis=0)
+        content = look(part)
+        there = part[~content.gone] if content.gone.any() else part
+        clean = np.where(np.isfinite(there), there, 0).astype(np.float64)
+        size = np.abs(clean).max(axis=0, initial=0.0)
         units = np.where(size > 0, size, 1)  # squares of very large numbers would overflow
-        mean = (clean / units).mean(axis=0)
+        mean = (clean / units).sum(axis=0) / max(1, len(clean))
         squares = ((clean / units - mean) ** 2).sum(axis=0)
-        found.append(Inspected(look(part), size, mean * units, squares))
+        found.append(Inspected(content, size, mean * units, squares))
     return found
 
 
@@ -217,7 +227,9 @@ def standardize(chunks: Sequence[Sequence[Inspected]]) -> list[tuple[np.ndarray,
         size[size == 0] = 1
         count, mean, squares = 0, 0.0 * size, 0.0 * size
         for part in parts:  # combine sums of squares about two means into one about their mean
-            length = len(part.content.bad)
+            length = int(np.sum(~part.content.gone))
+            if not length:
+                continue
             gap, total = part.mean / size - mean, count + length
             squares += part.squares * (part.size / size) ** 2 + gap**2 * count * length / total
             mean += gap * length / total

@@ -112,7 +112,7 @@ def cluster_blocks(
     if residual > TOL:
         warn_user(
             f"The eigenvectors of the graph are only accurate to {residual:.1e} instead of "
-            f"{TOL:g}: there may be another number of clusters than {n_clusters}, or the graph needs "
+            f"{TOL:g}: there may not be {n_clusters} clusters, or the graph needs "
             "more neighbours."
         )
     Ys = workers.map(unit_rows, Ys)

@@ -146,10 +146,18 @@ def cell_centres(sample: Array, n_cells: int, random_state: int) -> np.ndarray:
 
 
 def _whole(chunks: Sequence[Any], view: int) -> Array:
-    return _stack([chunk[view] for chunk in chunks])
+    return stack([chunk[view] for chunk in chunks])
 
 
-def _stack(parts: Sequence[Array]) -> Array:
+def stack(parts: Sequence[Array]) -> Array:
+    """Rows of several arrays or csr_arrays in one.
+
+    Examples
+    --------
+    >>> stack([np.eye(2)[:1], np.eye(2)[1:]])
+    array([[1., 0.],
+           [0., 1.]])
+    """
     return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
 
 
@@ -227,7 +235,7 @@ def _members(
 
 def _search(parts: Sequence[_Members], k: int) -> tuple[np.ndarray, Found]:
     """Search every cell of a group; return the query ids, ascending, and what was found."""
-    base, queries = (_stack([part[i] for part in parts]) for i in (0, 3))
+    base, queries = (stack([part[i] for part in parts]) for i in (0, 3))
     base_ids, base_cells, query_ids, query_cells = (
         np.concatenate([part[i] for part in parts]) for i in (1, 2, 4, 5)
     )
@@ -305,7 +313,7 @@ def recall(
     inside = [queries[(queries >= a) & (queries < b)] for a, b in spans]
     firsts = [start for start, _ in spans]
     rows = workers.collect(workers.map(_take, chunks, inside, firsts, view=view))
-    asked = _stack([part for part in rows if part.shape[0]])
+    asked = stack([part for part in rows if part.shape[0]])
     fixed = {"view": view, "k": k, "queries": workers.share(asked), "own": queries}
     true = workers.collect(workers.map(_from_chunk, chunks, firsts, **fixed))
     ids, squares = (np.concatenate([part[i] for part in true], axis=1) for i in (0, 1))

@@ -19,10 +19,18 @@ features of another. It is the simplest late fusion, and a baseline that is hard
 Reference for the weights: L. Zelnik-Manor, P. Perona, "Self-tuning spectral clustering", NIPS 2004.
 """
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
 from polyspan.base import About, GraphClusterer
+from polyspan.base.files import FromFiles
+from polyspan.chunked.chunks import make_chunks
+from polyspan.chunked.graph import mean_graph_blocks
+from polyspan.chunked.sources import is_large
+from polyspan.chunked.workers import Cluster, Threads, active_client
+from polyspan.clustering.large import cluster_blocks
 from polyspan.graphs.knn import mean_of_graphs, nearest_neighbors
 from polyspan.inputs.params import neighbors, one_of, param
 from polyspan.inputs.scaling import numpy_views
@@ -30,8 +38,10 @@ from polyspan.inputs.views import Views
 from polyspan.solvers.arrays import Array
 from polyspan.solvers.loop import Solution
 
+CHUNK = 8192  # samples of a file that are read together; 16 times as many on a cluster
 
-class MeanGraph(GraphClusterer):
+
+class MeanGraph(FromFiles, GraphClusterer):
     """Mean of the neighbour graphs of the views: sparse, takes samples that lack views.
 
     Parameters
@@ -60,7 +70,17 @@ class MeanGraph(GraphClusterer):
     labels_ : (n,) array
         Cluster of every sample.
     affinity_matrix_ : scipy.sparse matrix
-        The mean graph W.
+        The mean graph W. Not kept of views that are read in chunks.
+
+    Notes
+    -----
+    Among more than 20,000 samples the neighbours are approximate (`polyspan.graphs.knn`): W then
+    depends on the order of the samples, a little, but not on the number of threads. The clusters
+    then come from `polyspan.clustering.large`.
+
+    Views may also be memory-mapped, Zarr or dask arrays, or paths to ``.npy``, ``.parquet`` and
+    ``.zarr``; these are read in chunks. dask arrays are fitted on the active
+    ``distributed.Client``, if there is one; then the graph stays on its workers, too.
 
     Examples
     --------
@@ -74,8 +94,8 @@ class MeanGraph(GraphClusterer):
     about = About(
         paper="baseline",
         objective="normalised cut of the mean of the views' k-NN graphs",
-        needs="n_neighbors, scale",
-        cost="O(n^2 d) once, sparse eigenvectors; no n x n matrix",
+        needs="n_neighbors, scale; views may be files or dask arrays",
+        cost="O(n^2 d) once, beyond 20,000 samples O(n d 5000); sparse eigenvectors",
     )
     view_tags = {"missing_views": True}
     solve_counts = False
@@ -83,9 +103,60 @@ class MeanGraph(GraphClusterer):
     n_neighbors: int | None = param(neighbors(10), default=None)
     weights: str = param(one_of("binary", "self_tuning"), default="binary")
 
+    def check(self, X: Any) -> Views:
+        """Check parameters and views without fitting; of large views only the sizes.
+
+        Parameters
+        ----------
+        X : list, tuple or dict of views, or one view
+            Samples in rows, as for any method, or memory-mapped, Zarr or dask arrays, or
+            paths to ``.npy``, ``.parquet`` or ``.zarr`` (see the notes of the class).
+
+        Returns
+        -------
+        Views
+        """
+        return self._open(X) if is_large(X) else super().check(X)
+
     def scaled(self, views: Views) -> list[Array]:
-        """Scale samples, in NumPy."""
-        return numpy_views(views, self.scale)
+        """Scale samples, in NumPy; those of large views are scaled chunk by chunk."""
+        return [] if is_large(views.arrays) else numpy_views(views, self.scale)
+
+    def _check_scaled(self, views: Views, Xs: list[Array]) -> None:
+        if Xs:
+            super()._check_scaled(views, Xs)
+
+    def _solution(self, views: Views, Xs: list[Array], y: Any = None) -> Solution:
+        return super()._solution(views, Xs, y) if Xs else self._from_chunks(views)
+
+    def _cluster(self, found: Solution, views: Views, Xs: list[Array]) -> dict[str, Any]:
+        return super()._cluster(found, views, Xs) if Xs else {"labels_": found.Z}
+
+    def _from_chunks(self, views: Views) -> Solution:
+        """Cluster large views on the workers; only the labels come back."""
+        single = all(getattr(view, "dtype", np.float64) == np.float32 for view in views.arrays)
+        client = active_client(views.arrays)
+        with Threads() if client is None else Cluster(client) as workers:
+            dtype, size = (
+                np.dtype("f4" if single else "f8"),
+                CHUNK if client is None else CHUNK * 16,
+            )
+            chunks, spans, _ = make_chunks(
+                workers, views, size, self.scale, dtype, new=True, missing=True
+            )
+            k = self._links(views.n_samples)
+            blocks = mean_graph_blocks(workers, chunks, spans, k, self.weights)
+            chunks.clear()  # their memory is needed
+            return Solution(
+                cluster_blocks(
+                    workers,
+                    blocks,
+                    spans,
+                    self.n_clusters,
+                    n_init=self.n_init,
+                    random_state=self.random_state,
+                )
+            )
 
     def solve(self, views: Views, Xs: list[Array]) -> Solution:
         """Return the mean graph W."""
