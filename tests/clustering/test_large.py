@@ -67,3 +67,14 @@ def test_an_inaccurate_answer_is_told(monkeypatch):
     monkeypatch.setattr("polyspan.solvers.filtered.DEGREE", 1)
     with pytest.warns(UserWarning, match="only accurate to .* more neighbours"):
         cluster_graph(ring_graph()[0], 5, random_state=0)
+
+
+def test_linked_samples_are_put_together():
+    W, _ = ring_graph(cross=0)
+    order = large.graph_order(W, 8)
+    assert_array_equal(np.sort(order), np.arange(W.shape[0]))
+    i, j = W.nonzero()
+    rank = np.argsort(order)
+    assert np.median(np.abs(rank[i] - rank[j])) < 25  # in the shuffled order 590
+    empty = sp.csr_array((5, 5))
+    assert_array_equal(np.sort(large.graph_order(empty)), np.arange(5))

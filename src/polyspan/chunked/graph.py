@@ -1,9 +1,8 @@
 """The mean of the views' neighbour graphs, by chunks of rows: from files, or on a Dask cluster.
 
-Every chunk of samples becomes a block of rows of the normalised graph ``D^-1/2 W D^-1/2``. The
-neighbours are searched in cells; links are then sent from the chunk that found them to that of the
-sample at their other end, so that W is symmetric; nothing of the size of the graph is ever in one
-place, except in the memory of one machine if that is all there is.
+Every chunk of samples becomes a block of rows of the graph W. The neighbours are searched in cells;
+links are then sent from the chunk that found them to that of the sample at their other end, so that
+W is symmetric. On a cluster nothing of the size of the graph is ever in one place.
 """
 
 from collections.abc import Sequence
@@ -22,10 +21,10 @@ from polyspan.inputs.rows import missing_rows
 from polyspan.solvers.arrays import Array, inverse_root
 
 
-def mean_graph_blocks(
+def mean_graph_rows(
     workers: Threads | Cluster, chunks: list[Any], spans: list[Span], k: int, weights: str
 ) -> list[Any]:
-    """Rows of the normalised mean graph of `MeanGraph`, one block for every chunk.
+    """Rows of the mean graph W of `MeanGraph`, one block for every chunk.
 
     Parameters
     ----------
@@ -43,7 +42,7 @@ def mean_graph_blocks(
     --------
     >>> X = np.array([[0.0], [1.0], [5.0], [6.0]])
     >>> with Threads(1) as workers:
-    ...     blocks = mean_graph_blocks(workers, [[X[:3]], [X[3:]]], [(0, 3), (3, 4)], 1, "binary")
+    ...     blocks = mean_graph_rows(workers, [[X[:3]], [X[3:]]], [(0, 3), (3, 4)], 1, "binary")
     >>> sp.vstack(blocks).toarray()
     array([[0., 1., 0., 0.],
            [1., 0., 0., 0.],
@@ -65,8 +64,22 @@ def mean_graph_blocks(
     ]
     del rows, sent
     lacks = [gone for gone in lacks if gone is not None]
-    blocks = workers.map(_mean, joined, spans, n_views=n_views, lacks=workers.share(lacks))
-    del joined
+    return workers.map(_mean, joined, spans, n_views=n_views, lacks=workers.share(lacks))
+
+
+def normalized_rows(workers: Threads | Cluster, blocks: list[Any], spans: list[Span]) -> list[Any]:
+    """Rows of ``D^-1/2 W D^-1/2`` from those of W; D are the degrees.
+
+    Examples
+    --------
+    >>> W = sp.csr_array([[0.0, 3.0, 1.0], [3.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
+    >>> with Threads(1) as workers:
+    ...     N = sp.vstack(normalized_rows(workers, [W[:2], W[2:]], [(0, 2), (2, 3)]))
+    >>> N.toarray().round(4)
+    array([[0.   , 0.866, 0.5  ],
+           [0.866, 0.   , 0.   ],
+           [0.5  , 0.   , 0.   ]])
+    """
     root = workers.submit(_roots, workers.map(_degrees, blocks))
     return workers.map(_normalized, blocks, spans, root=root)
 

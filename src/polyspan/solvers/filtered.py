@@ -29,6 +29,7 @@ def leading_eigenvectors(
     size: int,
     wanted: int,
     tol: float = 1e-3,
+    order: np.ndarray | None = None,
 ) -> tuple[np.ndarray, list[Any], float]:
     """Largest eigenvalues of N, descending, the vectors by rows, and the worst residual.
 
@@ -46,6 +47,9 @@ def leading_eigenvectors(
         Of them, how many must be accurate; the others help them to become so.
     tol : float, default=1e-3
         Stop when no ``|N y - w y|`` of a wanted vector y, of length 1, is larger.
+    order : (n,) array, optional
+        Numbers of the samples in the rows, if they are not in order: the random start is a function
+        of the samples, so that the answer does not depend on the order of the rows.
 
     Returns
     -------
@@ -67,7 +71,10 @@ def leading_eigenvectors(
     """
     cut, residual = FIRST, np.inf
     dtype = workers.collect(workers.submit(_dtype, blocks[0]))
-    Ys = workers.map(_start, spans, blocks, size=size)
+    Ys = workers.map(_start, spans, size=size, dtype=dtype)
+    if order is not None:
+        whole = _stack(Ys)
+        Ys = [whole[order[start:stop]] for start, stop in spans]
     NYs = _product(workers, blocks, Ys)
     w = np.zeros(size)
     for _ in range(ROUNDS):
@@ -85,12 +92,12 @@ def leading_eigenvectors(
     return w, Ys, residual
 
 
-def _start(span: tuple[int, int], block: sp.csr_array, size: int) -> np.ndarray:
+def _start(span: tuple[int, int], size: int, dtype: Any) -> np.ndarray:
     """Random rows that depend on their numbers only, not on how they are divided."""
     numbers = np.random.PCG64(0)
     numbers.advance(span[0] * size)
     found = np.random.Generator(numbers).random((span[1] - span[0], size)) - 0.5
-    return found.astype(block.dtype)
+    return found.astype(dtype)
 
 
 def _stack(parts: Sequence[np.ndarray]) -> np.ndarray:
