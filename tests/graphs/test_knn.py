@@ -6,7 +6,7 @@ from late_fusion import distances, shares, tied_views
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.neighbors import kneighbors_graph
 
-from polyspan.graphs import knn, neighbors
+from polyspan.graphs import knn, neighbors, on_device
 from polyspan.graphs.knn import diffused, local_kernel, mean_of_graphs, nearest_neighbors
 from polyspan.solvers.threads import Threads
 
@@ -184,6 +184,19 @@ def test_of_many_samples_those_without_the_view_are_left_out(few):
     assert near.shares[gone].nnz == near.shares[:, gone].nnz == 0
     assert_array_equal(near.nearest[~gone], present.nearest)
     assert np.all(np.isinf(near.nearest[gone]))
+
+
+def test_on_a_device_all_neighbors_are_found(few, monkeypatch):
+    pytest.importorskip("torch")
+    X = flat()
+    near, exact = nearest_neighbors(X, 8, device="cpu"), kneighbors_graph(X, 8)
+    assert_array_equal(near.shares.toarray(), exact.toarray())
+    assert_allclose(np.sort(near.squares.reshape(-1, 8), axis=1), near.nearest)
+    monkeypatch.setattr(on_device, "BLOCK", 300_000)  # in blocks of 300 rows
+    assert_array_equal(nearest_neighbors(X, 8, device="cpu").nearest, near.nearest)
+    monkeypatch.setattr(knn, "LIMIT", 999)
+    cells = nearest_neighbors(X, 8)
+    assert_array_equal(nearest_neighbors(X, 8, device="cpu").nearest, cells.nearest)
 
 
 def test_the_mean_over_the_views_that_both_have_is_taken_row_block_by_row_block(monkeypatch):

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 from polyspan.graphs.exact import BLOCK, block_neighbors, distances, lowest, squared_lengths
 from polyspan.graphs.neighbors import EXACT_BELOW, approximate_neighbors
+from polyspan.graphs.on_device import LIMIT, device_neighbors
 from polyspan.graphs.ties import tied
 from polyspan.inputs.memory import available_memory
 from polyspan.inputs.rows import missing_rows
@@ -57,7 +58,7 @@ class Near(NamedTuple):
         return sp.csr_array(parts, shape=self.shares.shape)
 
 
-def nearest_neighbors(X: Any, k: int, new: Any = None) -> Near:
+def nearest_neighbors(X: Any, k: int, new: Any = None, device: str | None = None) -> Near:
     """Find the k nearest others of every sample, in blocks of rows: nothing is n x n.
 
     Up to 20,000 samples every distance is computed, and the answer does not depend on the order of
@@ -72,6 +73,9 @@ def nearest_neighbors(X: Any, k: int, new: Any = None) -> Near:
         Number of neighbours; all others, where there are fewer.
     new : (m, d) array of the same kind, default=None
         Samples whose neighbours in ``X`` are wanted, each with its view; None is ``X`` itself.
+    device : str, default=None
+        An accelerator, as torch names it: on it, all pairs of up to 200,000 samples of a dense view
+        are compared instead.
 
     Returns
     -------
@@ -94,7 +98,7 @@ def nearest_neighbors(X: Any, k: int, new: Any = None) -> Near:
     n, gone, slack = X.shape[0], missing_rows(X), tied(X.dtype)
     there = np.arange(n) if gone is None else np.flatnonzero(~gone)
     if new is None and len(there) > EXACT_BELOW:
-        return _from_cells(X if gone is None else X[there], there, n, k)
+        return _from_many(X if gone is None else X[there], there, n, k, device)
     X = (X if gone is None else X[there]).astype(np.float64)
     rows, Q = (there, X) if new is None else (np.arange(new.shape[0]), new.astype(np.float64))
     lengths = squared_lengths(X)
@@ -123,9 +127,12 @@ def nearest_neighbors(X: Any, k: int, new: Any = None) -> Near:
     return Near(graph, squares, nearest)
 
 
-def _from_cells(X: Any, there: np.ndarray, n: int, k: int) -> Near:
-    """Approximate neighbours of the rows of X, which are the rows ``there`` of n."""
-    ids, squares = approximate_neighbors(X, k)
+def _from_many(X: Any, there: np.ndarray, n: int, k: int, device: str | None) -> Near:
+    """Neighbours of the rows of X, which are the rows ``there`` of n, from cells or a device."""
+    if device is None or sp.issparse(X) or len(there) > LIMIT:
+        ids, squares = approximate_neighbors(X, k)
+    else:
+        ids, squares = device_neighbors(X, k, device)
     order = np.argsort(ids, axis=1)
     nearest, columns = squares, np.take_along_axis(ids, order, axis=1)
     squares = np.take_along_axis(squares, order, axis=1)

@@ -26,6 +26,7 @@ import scipy.sparse as sp
 
 from polyspan.base import About, GraphClusterer
 from polyspan.base.files import FromFiles
+from polyspan.base.kinds import OnDevice
 from polyspan.chunked.chunks import make_chunks
 from polyspan.chunked.graph import mean_graph_rows, normalized_rows
 from polyspan.chunked.sources import is_large
@@ -42,7 +43,7 @@ from polyspan.solvers.loop import Solution
 CHUNK = 8192  # samples of a file that are read together; 16 times as many on a cluster
 
 
-class MeanGraph(FromFiles, GraphClusterer):
+class MeanGraph(FromFiles, OnDevice, GraphClusterer):
     """Mean of the neighbour graphs of the views: sparse, takes samples that lack views.
 
     Parameters
@@ -61,6 +62,9 @@ class MeanGraph(FromFiles, GraphClusterer):
         Scaling of samples to unit length, after standardising features if asked.
     n_init : int, default=20
         Restarts of k-means.
+    device : str or None, default=None
+        An accelerator, such as ``"cuda"``, on which the neighbours of 20,000 to 200,000 samples are
+        searched, exactly (needs torch).
     views : list of slices or of column lists, default=None
         Cuts a single 2-D ``X`` into views.
     random_state : int, RandomState or None, default=None
@@ -161,7 +165,8 @@ class MeanGraph(FromFiles, GraphClusterer):
     def solve(self, views: Views, Xs: list[Array]) -> Solution:
         """Return the mean graph W."""
         k = self._links(views.n_samples)
-        return Solution(mean_of_graphs([neighbor_graph(X, k, self.weights) for X in Xs], Xs))
+        graphs = [neighbor_graph(X, k, self.weights, self.device) for X in Xs]
+        return Solution(mean_of_graphs(graphs, Xs))
 
     def _links(self, n: int) -> int:
         """Neighbours per view."""
@@ -174,7 +179,9 @@ class MeanGraph(FromFiles, GraphClusterer):
         return 0.0, sum(views.widths) + 2 * max(views.widths) + 16 * links + 2 * self.n_clusters
 
 
-def neighbor_graph(X: Array, k: int, weights: str = "binary") -> sp.csr_array:
+def neighbor_graph(
+    X: Array, k: int, weights: str = "binary", device: str | None = None
+) -> sp.csr_array:
     """Graph A of one view, samples in rows: row i has the neighbours of sample i.
 
     Examples
@@ -189,7 +196,7 @@ def neighbor_graph(X: Array, k: int, weights: str = "binary") -> sp.csr_array:
            [0.3679, 0.    , 0.    ],
            [0.    , 0.1353, 0.    ]])
     """
-    near = nearest_neighbors(X, k)
+    near = nearest_neighbors(X, k, device=device)
     if weights == "binary":
         return near.shares
     s = near.widths
