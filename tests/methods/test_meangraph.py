@@ -149,7 +149,7 @@ def test_many_samples(large, weights, lacking):
 )
 def test_files_have_the_labels_of_arrays(large, tmp_path, monkeypatch, lacking, given):
     views, labels = planted(lacking)
-    monkeypatch.setattr("polyspan.methods.meangraph.CHUNK", 300)
+    monkeypatch.setattr("polyspan.base.files.CHUNK", 300)
     paths = [tmp_path / f"{i}.npy" for i in range(3)]
     for path, X in zip(paths, views, strict=True):
         np.save(path, X)

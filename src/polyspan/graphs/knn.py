@@ -172,6 +172,32 @@ def entry_rows(A: sp.csr_array) -> np.ndarray:
     return np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
 
 
+def neighbor_graph(
+    X: Any, k: int, weights: str = "binary", device: str | None = None
+) -> sp.csr_array:
+    """Graph of one view, samples in rows: row i has the neighbours of sample i.
+
+    Weights are 1, or ``exp(-d_ij^2 / (s_i s_j))``, s the distances to the 7th neighbours.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [1.0], [3.0]])
+    >>> neighbor_graph(X, 1).toarray()
+    array([[0., 1., 0.],
+           [1., 0., 0.],
+           [0., 1., 0.]])
+    >>> neighbor_graph(X, 1, "self_tuning").toarray().round(4)
+    array([[0.    , 0.3679, 0.    ],
+           [0.3679, 0.    , 0.    ],
+           [0.    , 0.1353, 0.    ]])
+    """
+    near = nearest_neighbors(X, k, device=device)
+    if weights == "binary":
+        return near.shares
+    s = near.widths
+    return near.graph(np.exp(-near.squares / (s[near.rows] * s[near.shares.indices])))
+
+
 def mean_of_graphs(graphs: Sequence[sp.csr_array], Xs: Sequence[Any]) -> sp.csr_array:
     """Symmetric mean of the graphs of the views: over the views that both samples of a pair have.
 

@@ -22,28 +22,18 @@ Reference for the weights: L. Zelnik-Manor, P. Perona, "Self-tuning spectral clu
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from polyspan.base import About, GraphClusterer
-from polyspan.base.files import FromFiles
-from polyspan.base.kinds import OnDevice
-from polyspan.chunked.chunks import make_chunks
-from polyspan.chunked.graph import mean_graph_rows, normalized_rows
-from polyspan.chunked.sources import is_large
-from polyspan.chunked.workers import Cluster, Threads, active_client
-from polyspan.clustering.large import cluster_blocks
-from polyspan.graphs.knn import mean_of_graphs, nearest_neighbors
-from polyspan.inputs.memory import available_memory, check_memory
+from polyspan.base import About, OnDevice
+from polyspan.base.files import ChunkedGraphClusterer
+from polyspan.chunked.graph import mean_graph_rows
+from polyspan.graphs.knn import mean_of_graphs, neighbor_graph
 from polyspan.inputs.params import neighbors, one_of, param
-from polyspan.inputs.scaling import numpy_views
 from polyspan.inputs.views import Views
 from polyspan.solvers.arrays import Array
 from polyspan.solvers.loop import Solution
 
-CHUNK = 8192  # samples of a file that are read together; 16 times as many on a cluster
 
-
-class MeanGraph(FromFiles, OnDevice, GraphClusterer):
+class MeanGraph(OnDevice, ChunkedGraphClusterer):
     """Mean of the neighbour graphs of the views: sparse, takes samples that lack views.
 
     Parameters
@@ -52,9 +42,8 @@ class MeanGraph(FromFiles, OnDevice, GraphClusterer):
         Number of clusters.
     n_neighbors : int or None, default=None
         Neighbours in the graph of every view; None is 10 (at most n - 1), and 5 more for every
-        tenfold of samples beyond 10,000: 15 of 100,000, 20 of a million. A graph of random points
-        stays in one piece only if k grows like log n, and with it grow the differences between the
-        eigenvalues.
+        tenfold of samples beyond 10,000: graphs of random points stay in one piece only if k grows
+        like log n.
     weights : {"binary", "self_tuning"}, default="binary"
         Weights of the links: 1, or smaller for samples that are far apart, measured by the
         distances around them.
@@ -79,9 +68,8 @@ class MeanGraph(FromFiles, OnDevice, GraphClusterer):
 
     Notes
     -----
-    Among more than 20,000 samples the neighbours are approximate (`polyspan.graphs.knn`): W then
-    depends on the order of the samples, a little, but not on the number of threads. The clusters
-    then come from `polyspan.clustering.large`.
+    Among more than 20,000 samples the neighbours are approximate (`polyspan.graphs.knn`): W depends
+    a little on the order of the samples then; clusters come from `polyspan.clustering.large`.
 
     Views may also be memory-mapped, Zarr or dask arrays, or paths to ``.npy``, ``.parquet`` and
     ``.zarr``; these are read in chunks. dask arrays are fitted on the active
@@ -108,65 +96,15 @@ class MeanGraph(FromFiles, OnDevice, GraphClusterer):
     n_neighbors: int | None = param(neighbors(10), default=None)
     weights: str = param(one_of("binary", "self_tuning"), default="binary")
 
-    def check(self, X: Any) -> Views:
-        """Check parameters and views without fitting; of large views only the sizes.
-
-        Parameters
-        ----------
-        X : list, tuple or dict of views, or one view
-            Samples in rows, as for any method, or memory-mapped, Zarr or dask arrays, or
-            paths to ``.npy``, ``.parquet`` or ``.zarr`` (see the notes of the class).
-
-        Returns
-        -------
-        Views
-        """
-        return self._open(X) if is_large(X) else super().check(X)
-
-    def scaled(self, views: Views) -> list[Array]:
-        """Scale samples, in NumPy; those of large views are scaled chunk by chunk."""
-        return [] if is_large(views.arrays) else numpy_views(views, self.scale)
-
-    def _check_scaled(self, views: Views, Xs: list[Array]) -> None:
-        if Xs:
-            super()._check_scaled(views, Xs)
-
-    def _solution(self, views: Views, Xs: list[Array], y: Any = None) -> Solution:
-        return super()._solution(views, Xs, y) if Xs else self._from_chunks(views)
-
-    def _cluster(self, found: Solution, views: Views, Xs: list[Array]) -> dict[str, Any]:
-        if sp.issparse(found.Z):
-            return super()._cluster(found, views, Xs)
-        return {"labels_": found.Z}
-
-    def _from_chunks(self, views: Views) -> Solution:
-        """Return W of large views, or on a cluster the labels: there W stays with the workers."""
-        single = all(getattr(view, "dtype", np.float64) == np.float32 for view in views.arrays)
-        client = active_client(views.arrays)
-        if client is None:
-            check_memory(
-                "MeanGraph", views.n_samples, 4, *self.footprint(views), available_memory()
-            )
-        with Threads() if client is None else Cluster(client) as workers:
-            dtype, size = np.dtype("f4" if single else "f8"), CHUNK * (1 if client is None else 16)
-            chunks, spans, _ = make_chunks(
-                workers, views, size, self.scale, dtype, new=True, missing=True
-            )
-            k = self._links(views.n_samples)
-            rows = mean_graph_rows(workers, chunks, spans, k, self.weights)
-            chunks.clear()  # their memory is needed
-            if client is None:
-                return Solution(sp.vstack(rows, format="csr"))
-            blocks = normalized_rows(workers, rows, spans)
-            del rows
-            found = self._given("n_clusters", "n_init", "random_state")
-            return Solution(cluster_blocks(workers, blocks, spans, **found))
-
     def solve(self, views: Views, Xs: list[Array]) -> Solution:
         """Return the mean graph W."""
         k = self._links(views.n_samples)
         graphs = [neighbor_graph(X, k, self.weights, self.device) for X in Xs]
         return Solution(mean_of_graphs(graphs, Xs))
+
+    def rows(self, workers: Any, chunks: list[Any], spans: list[tuple[int, int]]) -> list[Any]:
+        """Return W of views that are read in chunks, by rows."""
+        return mean_graph_rows(workers, chunks, spans, self._links(spans[-1][1]), self.weights)
 
     def _links(self, n: int) -> int:
         """Neighbours per view."""
@@ -177,27 +115,3 @@ class MeanGraph(FromFiles, OnDevice, GraphClusterer):
         """Count numbers per sample: features twice, and links with their places."""
         links = self._links(views.n_samples) * len(views.arrays)
         return 0.0, sum(views.widths) + 2 * max(views.widths) + 16 * links + 2 * self.n_clusters
-
-
-def neighbor_graph(
-    X: Array, k: int, weights: str = "binary", device: str | None = None
-) -> sp.csr_array:
-    """Graph A of one view, samples in rows: row i has the neighbours of sample i.
-
-    Examples
-    --------
-    >>> X = np.array([[0.0], [1.0], [3.0]])
-    >>> neighbor_graph(X, 1).toarray()
-    array([[0., 1., 0.],
-           [1., 0., 0.],
-           [0., 1., 0.]])
-    >>> neighbor_graph(X, 1, "self_tuning").toarray().round(4)
-    array([[0.    , 0.3679, 0.    ],
-           [0.3679, 0.    , 0.    ],
-           [0.    , 0.1353, 0.    ]])
-    """
-    near = nearest_neighbors(X, k, device=device)
-    if weights == "binary":
-        return near.shares
-    s = near.widths
-    return near.graph(np.exp(-near.squares / (s[near.rows] * s[near.shares.indices])))
