@@ -71,3 +71,16 @@ def test_float32_is_as_good_as_needed():
     w, _, residual = solved(graph(dtype=np.float32), tol=1e-5)
     assert residual <= 1e-5
     assert_allclose(w[:4], solved(graph(), tol=1e-9)[0][:4], atol=1e-6)
+
+
+def test_the_filter_is_a_chebyshev_polynomial():
+    w, cut = np.linspace(-1, 1, 9), 0.8
+    N, Y = sp.csr_array(np.diag(w)), np.ones((9, 1))
+    with Threads(1) as workers:
+        (found,) = filtered._filtered(workers, [N], [Y], [N @ Y], cut, N.dtype)
+    degree = filtered._degree(cut, N.dtype)
+    wanted = np.polynomial.Chebyshev.basis(degree)((2 * w - cut + 1) / (cut + 1))
+    assert degree > 5
+    assert_allclose(found.ravel(), wanted, rtol=1e-9)
+    assert np.all(np.abs(found.ravel()[w <= cut]) <= 1 + 1e-9)
+    assert 1e8 < wanted[-1] <= 1e10 or degree == filtered.DEGREE
