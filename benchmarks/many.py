@@ -63,7 +63,7 @@ def part(start, n, view, features):
     bases = [np.linalg.qr(np.random.default_rng([c, view, 1]).standard_normal((features, DIM)))[0]
              for c in range(C)]  # fmt: skip
     rng = np.random.default_rng([start, view, 2])
-    X = np.einsum("ij,ikj->ik", A, np.array(bases, dtype=np.float32)[labels], dtype=np.float32)
+    X = np.einsum("ij,ikj->ik", A, np.array(bases)[labels]).astype(np.float32)
     X += NOISE / features**0.5 * rng.standard_normal(X.shape, dtype=np.float32)
     bad = rng.random(n) < OUTLIERS
     X[bad] = rng.standard_normal((bad.sum(), features)) / features**0.5

@@ -78,3 +78,16 @@ def test_linked_samples_are_put_together():
     assert np.median(np.abs(rank[i] - rank[j])) < 25  # in the shuffled order 590
     empty = sp.csr_array((5, 5))
     assert_array_equal(np.sort(large.graph_order(empty)), np.arange(5))
+
+
+def test_the_clustering_with_most_links_inside_is_taken():
+    W, labels = blobs_graph([200, 300, 100])
+    root = 1 / np.sqrt(W.sum(axis=1))
+    N = sp.csr_array(root[:, None] * W.toarray() * root)
+    merged = np.where(labels == 2, 1, labels) + (np.arange(600) < 100)  # one merged, one split
+    spans = [(0, 350), (350, 600)]
+    with Threads(1) as workers:
+        scores = [large._inside(workers, [N[:350], N[350:]], spans, x, 3) for x in (labels, merged)]
+    one_by_one = [N[labels == c][:, labels == c].sum() / np.sum(labels == c) for c in range(3)]
+    np.testing.assert_allclose(scores[0], sum(one_by_one))
+    assert scores[0] > scores[1] + 0.3
