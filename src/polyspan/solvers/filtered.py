@@ -3,9 +3,9 @@
 Subspace iteration with a Chebyshev filter: a block of vectors is multiplied by a polynomial of N
 that is at most 1 in size on ``[-1, a]`` and grows fast above, and Rayleigh-Ritz finds the best
 vectors in its span; a is the smallest Ritz value of the round before. All that is done with N are
-products with a block of some 20 vectors, row block by row block. On neighbour graphs of 100,000
-samples that takes half of the time of ARPACK or of LOBPCG for vectors that are as good for
-clustering (`benchmarks/eigenvectors.py`), and unlike these it can be divided among machines.
+products with a block of some 20 vectors, row block by row block, in threads or on machines. ARPACK
+does less work for vectors that are as good for clustering, but in one place and one thread
+(`benchmarks/eigenvectors.py`).
 """
 
 from collections.abc import Sequence
