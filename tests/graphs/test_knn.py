@@ -6,8 +6,9 @@ from late_fusion import distances, shares, tied_views
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.neighbors import kneighbors_graph
 
-from polyspan.graphs import knn
+from polyspan.graphs import knn, neighbors, on_device
 from polyspan.graphs.knn import diffused, local_kernel, mean_of_graphs, nearest_neighbors
+from polyspan.solvers.threads import Threads
 
 
 def normal(n=50, d=6, seed=0):
@@ -135,3 +136,76 @@ def test_diffusion(n):
     found = diffused(S, A)
     assert_allclose(found, S.toarray() @ A @ S.toarray().T, atol=1e-12)
     assert_allclose(found, found.T, atol=1e-12)
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Cells of about 100 samples are searched from 500 samples on."""
+    for module in (knn, neighbors):
+        monkeypatch.setattr(module, "EXACT_BELOW", 500)
+    monkeypatch.setattr(neighbors, "CELL", 100)
+    monkeypatch.setattr(neighbors, "ROWS", 300)
+
+
+def flat(n=1000):
+    """Points near a plane, as data are: cells work there."""
+    return normal(n, 2) @ normal(2, 6, seed=1) + 0.01 * normal(n, 6, seed=2)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_among_many_samples_most_neighbors_are_found(few, form):
+    X = flat()
+    near, exact = nearest_neighbors(form(X), 8), kneighbors_graph(X, 8)
+    assert near.shares.multiply(exact).sum() > 0.97 * exact.sum()
+    assert_array_equal(np.diff(near.shares.indptr), 8)
+    D = distances(X)
+    assert_allclose(near.squares, D[near.rows, near.shares.indices] ** 2, rtol=1e-9)
+    assert_allclose(np.sort(near.squares.reshape(-1, 8), axis=1), near.nearest)
+    assert near.shares.has_sorted_indices
+
+
+def test_many_samples_have_the_same_neighbors_on_any_number_of_threads(few, monkeypatch):
+    X = flat().astype(np.float32)
+    found = []
+    for threads in (1, 2, 3):
+        monkeypatch.setattr(neighbors, "Threads", lambda threads=threads: Threads(threads))
+        found.append(nearest_neighbors(X, 8))
+    for other in found[1:]:
+        assert_array_equal(other.shares.indices, found[0].shares.indices)
+        assert_array_equal(other.squares, found[0].squares)
+    assert found[0].squares.dtype == np.float32
+
+
+def test_of_many_samples_those_without_the_view_are_left_out(few):
+    X, gone = flat(), np.arange(1000) % 7 == 0
+    holes = np.where(gone[:, None], np.nan, X)
+    near, present = nearest_neighbors(holes, 8), nearest_neighbors(X[~gone], 8)
+    assert_array_equal(near.shares.toarray()[np.ix_(~gone, ~gone)], present.shares.toarray())
+    assert near.shares[gone].nnz == near.shares[:, gone].nnz == 0
+    assert_array_equal(near.nearest[~gone], present.nearest)
+    assert np.all(np.isinf(near.nearest[gone]))
+
+
+def test_on_a_device_all_neighbors_are_found(few, monkeypatch):
+    pytest.importorskip("torch")
+    X = flat()
+    near, exact = nearest_neighbors(X, 8, device="cpu"), kneighbors_graph(X, 8)
+    assert_array_equal(near.shares.toarray(), exact.toarray())
+    assert_allclose(np.sort(near.squares.reshape(-1, 8), axis=1), near.nearest)
+    monkeypatch.setattr(on_device, "BLOCK", 300_000)  # in blocks of 300 rows
+    assert_array_equal(nearest_neighbors(X, 8, device="cpu").nearest, near.nearest)
+    monkeypatch.setattr(knn, "LIMIT", 999)
+    cells = nearest_neighbors(X, 8)
+    assert_array_equal(nearest_neighbors(X, 8, device="cpu").nearest, cells.nearest)
+
+
+def test_the_mean_over_the_views_that_both_have_is_taken_row_block_by_row_block(monkeypatch):
+    Xs = [np.where(normal(40, 1, seed=v) > 1, np.nan, normal(40, 3, seed=v)) for v in range(3)]
+    graphs = [nearest_neighbors(X, 5).shares for X in Xs]
+    whole = mean_of_graphs(graphs, Xs)
+    monkeypatch.setattr(knn, "ROWS", 7)
+    assert_array_equal(mean_of_graphs(graphs, Xs).toarray(), whole.toarray())
+    there = np.array([~np.isnan(X[:, 0]) for X in Xs]).astype(float)
+    total = sum(graphs).toarray()
+    wanted = (total + total.T) / 2 / np.maximum(there.T @ there, 1)
+    assert_allclose(whole.toarray(), wanted, rtol=1e-12)

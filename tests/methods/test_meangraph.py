@@ -8,9 +8,12 @@ from numpy.testing import assert_allclose
 from sklearn.neighbors import kneighbors_graph
 
 from polyspan import MeanGraph
+from polyspan.chunked.graph import mean_graph_rows, normalized_rows
 from polyspan.datasets import load_dataset, make_subspaces
+from polyspan.graphs import knn, neighbors
 from polyspan.methods.meangraph import neighbor_graph
 from polyspan.metrics import clustering_scores
+from polyspan.solvers.threads import Threads, bounds
 
 
 def literal(X, k, weights):
@@ -99,3 +102,89 @@ def test_figures_of_published_data(data_dir):
     data = load_dataset("ngs")
     labels = MeanGraph(5, random_state=0).fit_predict(data.views)
     assert clustering_scores(data.labels, labels)["nmi"] == pytest.approx(0.932, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("n", "k"), [(8, 7), (10_000, 10), (100_000, 15), (1_000_000, 20), (10**7, 25)]
+)
+def test_neighbors_grow_with_the_number_of_samples(n, k):
+    assert MeanGraph()._links(n) == k
+    assert MeanGraph(n_neighbors=6)._links(n) == 6
+
+
+def planted(lacking, n=2000):
+    """Views of four subspaces, of which samples lack some, in float32."""
+    data = make_subspaces(n, 4, n_views=3, n_features=20, noise=0.1, outliers=0.05, random_state=0)
+    gone = np.random.default_rng(0).random((n, 3)) < lacking
+    gone[gone.all(axis=1), 0] = False
+    pairs = zip(gone.T, data.views, strict=True)
+    return [np.where(g[:, None], np.nan, X).astype(np.float32) for g, X in pairs], data.labels
+
+
+@pytest.fixture
+def large(monkeypatch):
+    """The ways for many samples are used from 500 samples on."""
+    for module in (knn, neighbors):
+        monkeypatch.setattr(module, "EXACT_BELOW", 500)
+    monkeypatch.setattr(neighbors, "CELL", 200)
+    monkeypatch.setattr("polyspan.base.graph.LARGE", 500)
+
+
+@pytest.mark.parametrize("weights", ["binary", "self_tuning"])
+@pytest.mark.parametrize("lacking", [0.0, 0.2])
+def test_many_samples(large, weights, lacking):
+    views, labels = planted(lacking)
+    gone = np.isnan(np.column_stack([X[:, 0] for X in views]))
+    model = MeanGraph(4, weights=weights, random_state=0).fit(views)
+    assert clustering_scores(labels, model.labels_)["nmi"] > 0.97
+    W = model.affinity_matrix_
+    assert abs(W - W.T).max() < 1e-7
+    both = (~gone).astype(float) @ (~gone).T.astype(float)
+    assert np.all(both[W.nonzero()] > 0)
+
+
+@pytest.mark.parametrize("lacking", [0.0, 0.2])
+@pytest.mark.parametrize(
+    "given", [{}, {"weights": "self_tuning"}, {"scale": "standard+unit", "n_neighbors": 6}]
+)
+def test_files_have_the_labels_of_arrays(large, tmp_path, monkeypatch, lacking, given):
+    views, labels = planted(lacking)
+    monkeypatch.setattr("polyspan.base.files.CHUNK", 300)
+    paths = [tmp_path / f"{i}.npy" for i in range(3)]
+    for path, X in zip(paths, views, strict=True):
+        np.save(path, X)
+    model = MeanGraph(4, random_state=0, **given)
+    wanted = model.fit(views).labels_
+    assert clustering_scores(labels, wanted)["nmi"] > 0.95
+    found = model.fit(paths)
+    assert clustering_scores(wanted, found.labels_)["nmi"] == 1  # but for the numbers of clusters
+    assert found.affinity_matrix_.shape == (2000, 2000)
+
+
+@pytest.mark.parametrize("weights", ["binary", "self_tuning"])
+@pytest.mark.parametrize("lacking", [0.0, 0.3])
+def test_chunks_have_the_graph_of_arrays(weights, lacking):
+    views, _ = planted(lacking, 90)
+    W = MeanGraph(4, n_neighbors=5, weights=weights).fit(views).affinity_matrix_.toarray()
+    spans = bounds(90, 40)
+    with Threads(1) as workers:
+        chunks = [[unit(X[a:b]).astype(np.float32) for X in views] for a, b in spans]
+        rows = mean_graph_rows(workers, chunks, spans, 5, weights)
+        blocks = normalized_rows(workers, rows, spans)
+    # Distances in float32 have an error of about 1e-7, and their squares are divided by 0.03.
+    assert_allclose(sp.vstack(rows).toarray(), W, atol=1e-5)
+    root = 1 / np.sqrt(W.sum(axis=1))
+    assert_allclose(sp.vstack(blocks).toarray(), root[:, None] * W * root, atol=1e-5)
+
+
+def test_files_that_say_nothing_are_refused(tmp_path):
+    np.save(tmp_path / "a.npy", np.ones((30, 2)))
+    with pytest.raises(ValueError, match="view 0 is constant"):
+        MeanGraph(2).fit([tmp_path / "a.npy"])
+    holes = np.ones((30, 2))
+    holes[3, 1] = np.nan
+    np.save(tmp_path / "b.npy", holes)
+    with pytest.raises(ValueError, match="view 0 contains NaN in part of a sample"):
+        MeanGraph(2).fit([tmp_path / "b.npy"])
+    with pytest.raises(ValueError, match="cuts one 2-D array in memory"):
+        MeanGraph(2, views=[[0], [1]]).fit([tmp_path / "b.npy"])

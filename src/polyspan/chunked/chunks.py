@@ -96,7 +96,13 @@ def scaled_list(
 
 
 def make_chunks(
-    workers: Threads | Cluster, views: Views, size: int, scale: Scale, dtype: Any, new: bool
+    workers: Threads | Cluster,
+    views: Views,
+    size: int,
+    scale: Scale,
+    dtype: Any,
+    new: bool,
+    missing: bool = False,
 ) -> tuple[list[Any], list[Span], list[Any] | None]:
     """Cut views into chunks of at most ``size`` rows, check them if they are new, scale them.
 
@@ -110,6 +116,8 @@ def make_chunks(
         Rows per chunk, scaling, and dtype of the scaled chunks.
     new : bool
         Whether the rows have not been checked yet.
+    missing : bool, default=False
+        Allow rows of NaN: samples that lack the view.
 
     Returns
     -------
@@ -142,7 +150,7 @@ def make_chunks(
             contents = [
                 joined([part.content for part in parts]) for parts in zip(*seen, strict=True)
             ]
-            check_content(contents, views.names)
+            check_content(contents, views.names, missing=missing)
             check_directions(seen, views, scales)
         if any(standardised):
             found = zip(standardize(seen), standardised, strict=True)
@@ -195,7 +203,7 @@ class Inspected(NamedTuple):
     size: np.ndarray  # largest absolute value of each column
     mean: np.ndarray
     squares: np.ndarray  # sums of squared deviations from the mean, in units of the size
-    direction: np.ndarray | None  # of all rows, if they have the same one
+    directions: np.ndarray  # of all rows, at most two that differ
 
 
 def inspect(chunk: Any) -> list[Inspected]:
@@ -204,27 +212,33 @@ def inspect(chunk: Any) -> list[Inspected]:
     parts = (chunk.read(k) for k in range(len(chunk))) if isinstance(chunk, Rows) else chunk
     for part in parts:
         part = part.toarray() if sp.issparse(part) else part
-        clean = np.where(np.isfinite(part), part, 0).astype(np.float64)
-        size = np.abs(clean).max(axis=0)
+        content = look(part)
+        there = part[~content.gone] if content.gone.any() else part
+        clean = np.where(np.isfinite(there), there, 0).astype(np.float64)
+        size = np.abs(clean).max(axis=0, initial=0.0)
         units = np.where(size > 0, size, 1)  # squares of very large numbers would overflow
-        mean = (clean / units).mean(axis=0)
+        mean = (clean / units).sum(axis=0) / max(1, len(clean))
         squares = ((clean / units - mean) ** 2).sum(axis=0)
         rows = clean.astype(np.float32) if part.dtype == np.float32 else clean
-        found.append(Inspected(look(part), size, mean * units, squares, direction(rows)))
+        found.append(Inspected(content, size, mean * units, squares, directions(rows)))
     return found
 
 
-def direction(part: np.ndarray) -> np.ndarray | None:
-    """The direction of all rows, or None if they do not have the same one.
+def directions(part: np.ndarray) -> np.ndarray:
+    """The direction of all rows, or if they do not have the same one, two that differ most.
 
     Examples
     --------
-    >>> direction(np.array([[3.0, 4.0], [6.0, 8.0]])), direction(np.eye(2))
-    (array([0.6, 0.8]), None)
+    >>> directions(np.array([[3.0, 4.0], [6.0, 8.0]])), len(directions(np.eye(3)))
+    (array([[0.6, 0.8]]), 2)
     """
-    if len(part) > 1 and not (is_constant(unit(part[:100])) and is_constant(unit(part))):
-        return None
-    return unit(part[:1])[0]
+    few = unit(part[:100])
+    if len(part) > 1 and not is_constant(few):  # most views, without a look at the others
+        return few[[0, np.abs(few - few[0]).max(axis=1).argmax()]]
+    rows = unit(part)
+    if len(part) < 2 or is_constant(rows):
+        return rows[:1]
+    return rows[[0, np.abs(rows - rows[0]).max(axis=1).argmax()]]
 
 
 def check_directions(
@@ -232,9 +246,8 @@ def check_directions(
 ) -> None:
     """Raise if all rows of a view are equal once they have unit length."""
     for parts, view, name, one in zip(zip(*seen, strict=True), *views, scales, strict=True):
-        found = [part.direction for part in parts if part.direction is not None]
-        same = len(found) == len(parts) and (len(found) == 1 or is_constant(np.array(found)))
-        if one == "unit" and same:
+        found = np.concatenate([part.directions for part in parts])
+        if one == "unit" and (len(found) == 1 or is_constant(found)):
             raise constant_view(name, one, view.shape[1])
 
 
@@ -254,7 +267,9 @@ def standardize(chunks: Sequence[Sequence[Inspected]]) -> list[tuple[np.ndarray,
         size[size == 0] = 1
         count, mean, squares = 0, 0.0 * size, 0.0 * size
         for part in parts:  # combine sums of squares about two means into one about their mean
-            length = len(part.content.bad)
+            length = int(np.sum(~part.content.gone))
+            if not length:
+                continue
             gap, total = part.mean / size - mean, count + length
             squares += part.squares * (part.size / size) ** 2 + gap**2 * count * length / total
             mean += gap * length / total

@@ -1,7 +1,10 @@
-"""Sparse graphs of nearest neighbours that do not depend on the order of the samples.
+"""Sparse graphs of nearest neighbours; up to 20,000 samples they do not depend on their order.
 
 The rule for samples that are equally far is that of `polyspan.graphs.ties`: those tied for the last
-places share them.
+places share them. Among more samples the neighbours are searched in cells
+(`polyspan.graphs.neighbors`): about 98% of them are found, those tied for the last place go to the
+lower row numbers, and the cells are learned from samples drawn with a fixed seed. The graph is
+then a function of the rows in their order, the same on any number of threads.
 """
 
 from collections.abc import Sequence
@@ -10,11 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from polyspan.graphs.ties import CROWD, tied
+from polyspan.graphs.exact import BLOCK, block_neighbors, distances, lowest, squared_lengths
+from polyspan.graphs.neighbors import EXACT_BELOW, approximate_neighbors
+from polyspan.graphs.on_device import LIMIT, device_neighbors
+from polyspan.graphs.ties import tied
 from polyspan.inputs.memory import available_memory
 from polyspan.inputs.rows import missing_rows
 
-BLOCK = 2**23  # distances held at a time: 64 MB
+ROWS = 2**16  # of a graph whose entries are looked at together
 COLUMNS = 32  # of a dense matrix that are multiplied at a time
 SEVENTH = 7  # the neighbour whose distance is the width at a sample
 
@@ -52,8 +58,12 @@ class Near(NamedTuple):
         return sp.csr_array(parts, shape=self.shares.shape)
 
 
-def nearest_neighbors(X: Any, k: int, new: Any = None) -> Near:
-    """Find the k nearest others of every sample, exactly, in blocks of rows: nothing is n x n.
+def nearest_neighbors(X: Any, k: int, new: Any = None, device: str | None = None) -> Near:
+    """Find the k nearest others of every sample, in blocks of rows: nothing is n x n.
+
+    Up to 20,000 samples every distance is computed, and the answer does not depend on the order of
+    the samples. Among more the search is approximate (see the top of the module), unless ``new``
+    samples are looked up.
 
     Parameters
     ----------
@@ -63,11 +73,14 @@ def nearest_neighbors(X: Any, k: int, new: Any = None) -> Near:
         Number of neighbours; all others, where there are fewer.
     new : (m, d) array of the same kind, default=None
         Samples whose neighbours in ``X`` are wanted, each with its view; None is ``X`` itself.
+    device : str, default=None
+        An accelerator, as torch names it: on it, all pairs of up to 200,000 samples of a dense view
+        are compared instead.
 
     Returns
     -------
     Near
-        In float64; with ``new`` it has m rows.
+        In float64, or in the dtype of ``X`` among more than 20,000; with ``new`` it has m rows.
 
     Examples
     --------
@@ -84,6 +97,8 @@ def nearest_neighbors(X: Any, k: int, new: Any = None) -> Near:
     """
     n, gone, slack = X.shape[0], missing_rows(X), tied(X.dtype)
     there = np.arange(n) if gone is None else np.flatnonzero(~gone)
+    if new is None and len(there) > EXACT_BELOW:
+        return _from_many(X if gone is None else X[there], there, n, k, device)
     X = (X if gone is None else X[there]).astype(np.float64)
     rows, Q = (there, X) if new is None else (np.arange(new.shape[0]), new.astype(np.float64))
     lengths = squared_lengths(X)
@@ -100,7 +115,7 @@ def nearest_neighbors(X: Any, k: int, new: Any = None) -> Near:
             i, j, squares, shares, low = block_neighbors(X, lengths, places, k, slack)
         else:
             D2 = distances(Q[block], X, own[block], lengths)
-            i, j, squares, shares, low = _lowest(D2, own[block], k, slack)
+            i, j, squares, shares, low = lowest(D2, own[block], k, slack)
         _check_crowd(len(i), len(rows) - start, len(low))
         counts[rows[block]] = np.bincount(i, minlength=len(low))
         nearest[rows[block]] = low
@@ -112,74 +127,27 @@ def nearest_neighbors(X: Any, k: int, new: Any = None) -> Near:
     return Near(graph, squares, nearest)
 
 
-def squared_lengths(X: Any) -> np.ndarray:
-    """Squared lengths of the rows of an array or csr_array.
-
-    Examples
-    --------
-    >>> squared_lengths(np.array([[3.0, 4.0]]))
-    array([25.])
-    """
-    return np.asarray((X.multiply(X) if sp.issparse(X) else X * X).sum(axis=1)).ravel()
-
-
-def block_neighbors(
-    X: Any, lengths: np.ndarray, rows: np.ndarray, k: int, equal: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Rows, columns, squares and shares of the neighbours of some samples, and their nearest.
-
-    X is float64, ``lengths`` are its squared lengths, ``rows`` are the numbers of these samples (0
-    in the answer is the first of them), and squared distances that differ by ``equal`` relative to
-    the squared lengths are tied.
-
-    Examples
-    --------
-    >>> X = np.array([[0.0], [1.0], [-1.0], [5.0]])
-    >>> i, j, squares, shares, low = block_neighbors(X, X[:, 0] ** 2, np.array([0]), 1, 1e-12)
-    >>> j, shares
-    (array([1, 2]), array([0.5, 0.5]))
-    """
-    own = lengths[rows]
-    D2 = distances(X[rows], X, own, lengths)
-    D2[np.arange(len(own)), rows] = np.inf
-    return _lowest(D2, own, k, equal)
-
-
-def distances(Q: Any, X: Any, own: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Squared distances of the rows of Q to those of X, from their squared lengths.
-
-    Examples
-    --------
-    >>> Q, X = np.array([[0.0]]), np.array([[1.0], [3.0]])
-    >>> distances(Q, X, squared_lengths(Q), squared_lengths(X))
-    array([[1., 9.]])
-    """
-    G = Q @ X.T
-    D2 = G.toarray() if sp.issparse(G) else G
-    D2 *= -2
-    D2 += own[:, None]
-    D2 += lengths
-    return D2
-
-
-def _lowest(
-    D2: np.ndarray, own: np.ndarray, k: int, equal: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Rows, columns, squares and shares of the k lowest in every row, and these in order."""
-    low = np.sort(np.partition(D2, k - 1, axis=1)[:, :k], axis=1)
-    last = low[:, -1]
-    slack = equal * (own + np.maximum(last, 0))
-    i, j = np.nonzero(D2 <= (last + slack)[:, None])
-    squares = D2[i, j]
-    closer = squares < (last - slack)[i]
-    n_closer = np.bincount(i[closer], minlength=len(own))
-    n_tied = np.bincount(i[~closer], minlength=len(own))
-    shares = np.where(closer, 1.0, ((k - n_closer) / n_tied)[i])
-    kept = closer | ((n_tied <= CROWD * k) | (n_closer == 0))[i]
-    noise = 2**7 * np.finfo(np.float64).eps * own  # what rounding leaves between equal samples
-    squares[squares <= noise[i]] = 0
-    low[low <= noise[:, None]] = 0
-    return i[kept], j[kept], squares[kept], shares[kept], low
+def _from_many(X: Any, there: np.ndarray, n: int, k: int, device: str | None) -> Near:
+    """Neighbours of the rows of X, which are the rows ``there`` of n, from cells or a device."""
+    if device is None or sp.issparse(X) or len(there) > LIMIT:
+        ids, squares = approximate_neighbors(X, k)
+    else:
+        ids, squares = device_neighbors(X, k, device)
+    order = np.argsort(ids, axis=1)
+    nearest, columns = squares, np.take_along_axis(ids, order, axis=1)
+    squares = np.take_along_axis(squares, order, axis=1)
+    found = columns >= 0  # fewer than k where the cells are small
+    counts = np.zeros(n, dtype=np.int64)
+    counts[there] = found.sum(axis=1)
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    small = np.int32 if max(n, ends[-1]) < 2**31 else np.int64
+    columns = there.astype(small)[columns[found]]
+    parts = (np.ones(len(columns), dtype=squares.dtype), columns, ends.astype(small))
+    if len(there) < n:
+        everywhere = np.full((n, k), np.inf, dtype=squares.dtype)
+        everywhere[there] = nearest
+        nearest = everywhere
+    return Near(sp.csr_array(parts, shape=(n, n)), squares[found], nearest)
 
 
 def _check_crowd(entries: int, left: int, done: int) -> None:
@@ -204,6 +172,32 @@ def entry_rows(A: sp.csr_array) -> np.ndarray:
     return np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
 
 
+def neighbor_graph(
+    X: Any, k: int, weights: str = "binary", device: str | None = None
+) -> sp.csr_array:
+    """Graph of one view, samples in rows: row i has the neighbours of sample i.
+
+    Weights are 1, or ``exp(-d_ij^2 / (s_i s_j))``, s the distances to the 7th neighbours.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [1.0], [3.0]])
+    >>> neighbor_graph(X, 1).toarray()
+    array([[0., 1., 0.],
+           [1., 0., 0.],
+           [0., 1., 0.]])
+    >>> neighbor_graph(X, 1, "self_tuning").toarray().round(4)
+    array([[0.    , 0.3679, 0.    ],
+           [0.3679, 0.    , 0.    ],
+           [0.    , 0.1353, 0.    ]])
+    """
+    near = nearest_neighbors(X, k, device=device)
+    if weights == "binary":
+        return near.shares
+    s = near.widths
+    return near.graph(np.exp(-near.squares / (s[near.rows] * s[near.shares.indices])))
+
+
 def mean_of_graphs(graphs: Sequence[sp.csr_array], Xs: Sequence[Any]) -> sp.csr_array:
     """Symmetric mean of the graphs of the views: over the views that both samples of a pair have.
 
@@ -219,14 +213,18 @@ def mean_of_graphs(graphs: Sequence[sp.csr_array], Xs: Sequence[Any]) -> sp.csr_
            [0.5, 0. ]])
     """
     total: Any = sum(graphs)
-    W = sp.csr_array((total + total.T) / 2)
+    W = sp.csr_array(total + total.T)
+    del total
     W.sort_indices()
-    i, j = entry_rows(W), W.indices
-    shared = np.zeros(len(j))
-    for X in Xs:
-        gone = missing_rows(X)
-        shared += 1 if gone is None else ~(gone[i] | gone[j])
-    W.data /= shared
+    lacks = [gone for X in Xs if (gone := missing_rows(X)) is not None]
+    W.data /= 2 if lacks else 2 * len(Xs)
+    if lacks:
+        n = W.shape[0]
+        for start in range(0, n, ROWS):  # what is needed for all entries at once would be too much
+            ends = W.indptr[start : start + ROWS + 1]
+            own = slice(ends[0], ends[-1])
+            i, j = np.repeat(np.arange(start, start + len(ends) - 1), np.diff(ends)), W.indices[own]
+            W.data[own] /= len(Xs) - sum(np.where(gone[i] | gone[j], 1, 0) for gone in lacks)
     return W
 
 

@@ -17,12 +17,14 @@ import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.neighbors import NearestNeighbors
 
-from polyspan.graphs.knn import BLOCK, block_neighbors, squared_lengths
+from polyspan.graphs.exact import BLOCK, block_neighbors, squared_lengths
 from polyspan.graphs.ties import tied
 from polyspan.solvers.arrays import Array
+from polyspan.solvers.threads import Threads, bounds
 
 EXACT_BELOW = 20_000  # samples up to which every pair is compared
 CELL = 1_000  # samples in a cell, on average; more beyond 4 million samples
+ROWS = 8192  # samples in a chunk of an array in memory
 PROBES = 4  # cells searched for the neighbours of a sample
 
 
@@ -103,6 +105,39 @@ def neighbors(
     return workers.map(_merge, spans, results=results, k=k), cells
 
 
+def approximate_neighbors(X: Array, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers and squared distances of the k nearest others of the rows of X, nearest first.
+
+    -1 and inf where fewer were found. Computed in the threads that BLAS would use; the answer does
+    not depend on how many these are.
+
+    Examples
+    --------
+    >>> ids, squares = approximate_neighbors(np.array([[0.0], [1.0], [3.0]]), 1)
+    >>> ids.ravel(), squares.ravel()
+    (array([1, 0, 1]), array([1., 1., 4.]))
+    """
+    n = X.shape[0]
+    spans = bounds(n, ROWS)
+    drawn = np.random.RandomState(0).choice(n, centre_samples(n), replace=False)
+    with Threads() as workers:
+        chunks = [[X[start:stop]] for start, stop in spans]
+        found, _ = neighbors(workers, chunks, spans, 0, k, X[np.sort(drawn)])
+    ids, squares = (np.concatenate([part[i] for part in found]) for i in (0, 1))
+    return ids, squares
+
+
+def centre_samples(n: int) -> int:
+    """Samples from which the centres of cells are learned: 1%, at least 20,000 if there are.
+
+    Examples
+    --------
+    >>> centre_samples(1_000), centre_samples(10_000_000)
+    (1000, 100000)
+    """
+    return min(n, max(20_000, n // 100))
+
+
 def cell_centres(sample: Array, n_cells: int, random_state: int) -> np.ndarray:
     """Centres of cells, from a few iterations of k-means on a sample."""
     n_cells = min(n_cells, sample.shape[0])
@@ -111,10 +146,18 @@ def cell_centres(sample: Array, n_cells: int, random_state: int) -> np.ndarray:
 
 
 def _whole(chunks: Sequence[Any], view: int) -> Array:
-    return _stack([chunk[view] for chunk in chunks])
+    return stack([chunk[view] for chunk in chunks])
 
 
-def _stack(parts: Sequence[Array]) -> Array:
+def stack(parts: Sequence[Array]) -> Array:
+    """Rows of several arrays or csr_arrays in one.
+
+    Examples
+    --------
+    >>> stack([np.eye(2)[:1], np.eye(2)[1:]])
+    array([[1., 0.],
+           [0., 1.]])
+    """
     return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
 
 
@@ -192,12 +235,13 @@ def _members(
 
 def _search(parts: Sequence[_Members], k: int) -> tuple[np.ndarray, Found]:
     """Search every cell of a group; return the query ids, ascending, and what was found."""
-    base, queries = (_stack([part[i] for part in parts]) for i in (0, 3))
+    base, queries = (stack([part[i] for part in parts]) for i in (0, 3))
     base_ids, base_cells, query_ids, query_cells = (
         np.concatenate([part[i] for part in parts]) for i in (1, 2, 4, 5)
     )
     found = Found(
-        np.full((len(query_ids), k), -1), np.full((len(query_ids), k), np.inf, dtype=base.dtype)
+        np.full((len(query_ids), k), -1, dtype=np.int32),  # half of the memory
+        np.full((len(query_ids), k), np.inf, dtype=base.dtype),
     )
     by_base, by_query = (np.argsort(c, kind="stable") for c in (base_cells, query_cells))
     for cell in np.unique(base_cells):
@@ -242,7 +286,8 @@ def _merge(span: tuple[int, int], results: Sequence[tuple[np.ndarray, Found]], k
     all_ids = np.concatenate(ids)[order].reshape(wide)
     all_squares = np.concatenate(squares)[order].reshape(wide)
     best = np.argsort(all_squares, axis=1, kind="stable")[:, :k]
-    return Found(*(np.take_along_axis(A, best, axis=1) for A in (all_ids, all_squares)))
+    ids_of_best = np.take_along_axis(all_ids, best, axis=1).astype(np.int64)
+    return Found(ids_of_best, np.take_along_axis(all_squares, best, axis=1))
 
 
 def recall(
@@ -268,7 +313,7 @@ def recall(
     inside = [queries[(queries >= a) & (queries < b)] for a, b in spans]
     firsts = [start for start, _ in spans]
     rows = workers.collect(workers.map(_take, chunks, inside, firsts, view=view))
-    asked = _stack([part for part in rows if part.shape[0]])
+    asked = stack([part for part in rows if part.shape[0]])
     fixed = {"view": view, "k": k, "queries": workers.share(asked), "own": queries}
     true = workers.collect(workers.map(_from_chunk, chunks, firsts, **fixed))
     ids, squares = (np.concatenate([part[i] for part in true], axis=1) for i in (0, 1))

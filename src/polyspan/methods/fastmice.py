@@ -38,7 +38,7 @@ from sklearn.utils import check_random_state
 
 from polyspan.base import About, EmbeddingClusterer
 from polyspan.clustering.spectral import quiet_kmeans, spectral_eigenvectors, unit_rows
-from polyspan.graphs.knn import distances, squared_lengths
+from polyspan.graphs.exact import distances, squared_lengths
 from polyspan.graphs.ties import lowest_shares, tied
 from polyspan.inputs.params import integer, neighbors, param
 from polyspan.inputs.scaling import numpy_views, unit

@@ -19,19 +19,21 @@ features of another. It is the simplest late fusion, and a baseline that is hard
 Reference for the weights: L. Zelnik-Manor, P. Perona, "Self-tuning spectral clustering", NIPS 2004.
 """
 
-import numpy as np
-import scipy.sparse as sp
+from typing import Any
 
-from polyspan.base import About, GraphClusterer
-from polyspan.graphs.knn import mean_of_graphs, nearest_neighbors
+import numpy as np
+
+from polyspan.base import About, OnDevice
+from polyspan.base.files import ChunkedGraphClusterer
+from polyspan.chunked.graph import mean_graph_rows
+from polyspan.graphs.knn import mean_of_graphs, neighbor_graph
 from polyspan.inputs.params import neighbors, one_of, param
-from polyspan.inputs.scaling import numpy_views
 from polyspan.inputs.views import Views
 from polyspan.solvers.arrays import Array
 from polyspan.solvers.loop import Solution
 
 
-class MeanGraph(GraphClusterer):
+class MeanGraph(OnDevice, ChunkedGraphClusterer):
     """Mean of the neighbour graphs of the views: sparse, takes samples that lack views.
 
     Parameters
@@ -39,7 +41,9 @@ class MeanGraph(GraphClusterer):
     n_clusters : int, default=8
         Number of clusters.
     n_neighbors : int or None, default=None
-        Neighbours in the graph of every view; None is min(10, n - 1).
+        Neighbours in the graph of every view; None is 10 (at most n - 1), and 5 more for every
+        tenfold of samples beyond 10,000: graphs of random points stay in one piece only if k grows
+        like log n.
     weights : {"binary", "self_tuning"}, default="binary"
         Weights of the links: 1, or smaller for samples that are far apart, measured by the
         distances around them.
@@ -47,6 +51,9 @@ class MeanGraph(GraphClusterer):
         Scaling of samples to unit length, after standardising features if asked.
     n_init : int, default=20
         Restarts of k-means.
+    device : str or None, default=None
+        An accelerator, such as ``"cuda"``, on which the neighbours of 20,000 to 200,000 samples are
+        searched, exactly (needs torch).
     views : list of slices or of column lists, default=None
         Cuts a single 2-D ``X`` into views.
     random_state : int, RandomState or None, default=None
@@ -57,7 +64,16 @@ class MeanGraph(GraphClusterer):
     labels_ : (n,) array
         Cluster of every sample.
     affinity_matrix_ : scipy.sparse matrix
-        The mean graph W.
+        The mean graph W. Not kept when fitted on a Dask cluster.
+
+    Notes
+    -----
+    Among more than 20,000 samples the neighbours are approximate (`polyspan.graphs.knn`): W depends
+    a little on the order of the samples then; clusters come from `polyspan.clustering.large`.
+
+    Views may also be memory-mapped, Zarr or dask arrays, or paths to ``.npy``, ``.parquet`` and
+    ``.zarr``; these are read in chunks. dask arrays are fitted on the active
+    ``distributed.Client``, if there is one; then the graph stays on its workers, too.
 
     Examples
     --------
@@ -71,8 +87,8 @@ class MeanGraph(GraphClusterer):
     about = About(
         paper="baseline",
         objective="normalised cut of the mean of the views' k-NN graphs",
-        needs="n_neighbors, scale",
-        cost="O(n^2 d) once, sparse eigenvectors; no n x n matrix",
+        needs="n_neighbors, scale; views may be files or dask arrays",
+        cost="O(n^2 d) once, beyond 20,000 samples O(n d 5000); sparse eigenvectors",
     )
     view_tags = {"missing_views": True}
     solve_counts = False
@@ -80,38 +96,22 @@ class MeanGraph(GraphClusterer):
     n_neighbors: int | None = param(neighbors(10), default=None)
     weights: str = param(one_of("binary", "self_tuning"), default="binary")
 
-    def scaled(self, views: Views) -> list[Array]:
-        """Scale samples, in NumPy."""
-        return numpy_views(views, self.scale)
-
     def solve(self, views: Views, Xs: list[Array]) -> Solution:
         """Return the mean graph W."""
-        k = self._neighbors(views.n_samples)
-        return Solution(mean_of_graphs([neighbor_graph(X, k, self.weights) for X in Xs], Xs))
+        k = self._links(views.n_samples)
+        graphs = [neighbor_graph(X, k, self.weights, self.device) for X in Xs]
+        return Solution(mean_of_graphs(graphs, Xs))
+
+    def rows(self, workers: Any, chunks: list[Any], spans: list[tuple[int, int]]) -> list[Any]:
+        """Return W of views that are read in chunks, by rows."""
+        return mean_graph_rows(workers, chunks, spans, self._links(spans[-1][1]), self.weights)
+
+    def _links(self, n: int) -> int:
+        """Neighbours per view."""
+        more = round(5 * np.log10(max(n, 10_000) / 10_000)) if self.n_neighbors is None else 0
+        return self._neighbors(n) + int(more)
 
     def footprint(self, views: Views) -> tuple[float, float]:
         """Count numbers per sample: features twice, and links with their places."""
-        links = self._neighbors(views.n_samples) * len(views.arrays)
+        links = self._links(views.n_samples) * len(views.arrays)
         return 0.0, sum(views.widths) + 2 * max(views.widths) + 16 * links + 2 * self.n_clusters
-
-
-def neighbor_graph(X: Array, k: int, weights: str = "binary") -> sp.csr_array:
-    """Graph A of one view, samples in rows: row i has the neighbours of sample i.
-
-    Examples
-    --------
-    >>> X = np.array([[0.0], [1.0], [3.0]])
-    >>> neighbor_graph(X, 1).toarray()
-    array([[0., 1., 0.],
-           [1., 0., 0.],
-           [0., 1., 0.]])
-    >>> neighbor_graph(X, 1, "self_tuning").toarray().round(4)
-    array([[0.    , 0.3679, 0.    ],
-           [0.3679, 0.    , 0.    ],
-           [0.    , 0.1353, 0.    ]])
-    """
-    near = nearest_neighbors(X, k)
-    if weights == "binary":
-        return near.shares
-    s = near.widths
-    return near.graph(np.exp(-near.squares / (s[near.rows] * s[near.shares.indices])))

@@ -1,0 +1,127 @@
+"""Eigenvectors of large neighbour graphs: solvers, numbers of columns, numbers of neighbours.
+
+    python benchmarks/eigenvectors.py                   # 100,000 planted samples, one thread
+    python benchmarks/eigenvectors.py --n 30000
+
+The graph is that of MeanGraph on the planted data of scale.py, in float32, samples shuffled.
+
+*Solvers*, at 20 neighbours: CPU seconds of one thread, and the NMI after k-means on the first 15
+vectors. The filter is that of `polyspan.solvers.filtered`. *Columns*: NMI with c, 1.5 c and 2 c
+vectors, by the number of neighbours and the weights.
+"""
+
+import argparse
+import time
+import warnings
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import eigsh, lobpcg
+from threadpoolctl import threadpool_limits
+
+from polyspan.clustering.large import graph_order
+from polyspan.clustering.spectral import cluster_rows
+from polyspan.datasets import make_subspaces
+from polyspan.graphs.knn import SEVENTH
+from polyspan.graphs.neighbors import approximate_neighbors
+from polyspan.inputs.scaling import scale_views
+from polyspan.inputs.views import check_views
+from polyspan.metrics import clustering_scores
+from polyspan.solvers import filtered
+from polyspan.solvers.threads import Threads, bounds
+
+C = 10
+
+
+def planted(n):
+    data = make_subspaces(n, C, n_views=3, n_features=50, noise=0.1, outliers=0.05)
+    order = np.random.RandomState(0).permutation(n)
+    views = [X.astype(np.float32)[order] for X in data.views]
+    return scale_views(check_views(views), "unit"), data.labels[order]
+
+
+def graph(ids, squares, k, weights):
+    """Graph of the k nearest of more neighbours, as in MeanGraph."""
+    n, s = len(ids), np.sqrt(squares[:, SEVENTH - 1])
+    ids, squares = ids[:, :k], squares[:, :k]
+    data = np.ones(ids.shape) if weights == "binary" else np.exp(-squares / (s[:, None] * s[ids]))
+    return sp.csr_array((data.ravel(), ids.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
+
+
+def normalized(found, k, weights):
+    total = sum(graph(*one, k, weights) for one in found)
+    W = sp.csr_array(total + total.T)
+    root = sp.diags_array(1 / np.sqrt(W.sum(axis=1)))
+    N = sp.csr_array(root @ W @ root).astype(np.float32)
+    order = graph_order(N)  # as in cluster_graph; all solvers gain
+    return N[order][:, order], order
+
+
+def score(labels, Y):
+    return round(clustering_scores(labels, cluster_rows(Y, C, random_state=0))["nmi"], 4)
+
+
+def by_filter(N, size, rounds):
+    """The filter's vectors after so many rounds, and the CPU seconds."""
+    filtered.ROUNDS = rounds
+    spans = bounds(N.shape[0], 16_384)
+    started = time.process_time()
+    with Threads(1) as workers:
+        blocks = [N[a:b] for a, b in spans]
+        found = filtered.leading_eigenvectors(workers, blocks, spans, size, C, tol=0.0)
+    return np.concatenate(found[1]), time.process_time() - started
+
+
+def by_arpack(N, size, tol):
+    start = np.random.RandomState(0).uniform(size=N.shape[0]).astype(np.float32)
+    started = time.process_time()
+    Y = eigsh(N, size, which="LA", v0=start, tol=tol)[1][:, ::-1]
+    return Y, time.process_time() - started
+
+
+def by_lobpcg(N, size, iterations):
+    start = np.random.RandomState(0).normal(size=(N.shape[0], size)).astype(np.float32)
+    started = time.process_time()
+    Y = lobpcg(N, start, largest=True, maxiter=iterations, tol=1e-3)[1]
+    return Y, time.process_time() - started
+
+
+def solvers(found, labels):
+    N, order = normalized(found, 20, "binary")
+    labels = labels[order]
+    print("| solver | cpu s | NMI, 15 columns |\n|---|---:|---:|", flush=True)
+    ways = [(f"filter, 20 vectors, {rounds} rounds", by_filter, 20, rounds) for rounds in (2, 3, 4)]
+    ways += [(f"ARPACK, 15 vectors, tol {tol:g}", by_arpack, 15, tol) for tol in (1e-2, 1e-3)]
+    ways += [(f"LOBPCG, 15 vectors, {i} iterations", by_lobpcg, 15, i) for i in (20, 40)]
+    for name, way, size, setting in ways:
+        Y, seconds = way(N, size, setting)
+        print(f"| {name} | {seconds:.1f} | {score(labels, Y[:, :15])} |", flush=True)
+
+
+def columns(found, labels):
+    print(
+        "\n| weights | neighbours | 10 columns | 15 | 20 |\n|---|---:|---:|---:|---:|", flush=True
+    )
+    for weights, k in [("binary", k) for k in (10, 15, 20, 30)] + [("self_tuning", 20)]:
+        N, order = normalized(found, k, weights)
+        Y, _ = by_filter(N, 2 * C, 4)
+        scores = [score(labels[order], Y[:, :size]) for size in (C, C + C // 2, 2 * C)]
+        print(f"| {weights} | {k} | {' | '.join(map(str, scores))} |", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--n", type=int, default=100_000)
+    parser.add_argument("--solvers", action="store_true", help="only the first table")
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    Xs, labels = planted(args.n)
+    found = [approximate_neighbors(X, 30) for X in Xs]
+    with threadpool_limits(1):
+        solvers(found, labels)
+        if not args.solvers:
+            columns(found, labels)
+
+
+if __name__ == "__main__":
+    main()

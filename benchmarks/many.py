@@ -1,0 +1,119 @@
+"""MeanGraph on many samples: in memory beside LMVSC, and on Dask with data made on the workers.
+
+    python benchmarks/many.py                                   # a million, MeanGraph and LMVSC
+    python benchmarks/many.py --n 100000 1000000
+    python benchmarks/many.py --dask 2 --n 1000000 --views 3 --features 50
+    python benchmarks/many.py --dask 2 --n 10000000 --views 2 --features 20
+
+Planted as in scale.py, samples shuffled, float32; both methods run one after the other in one
+process, so that their times can be compared on a machine with other work. CPU seconds sum over the
+threads; LMVSC has one thread, because threads of BLAS that wait for each other count as well. The
+peak is that of the process so far, data included; on Dask the sum over workers and client.
+"""
+
+import argparse
+import json
+import resource
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from polyspan import LMVSC, MeanGraph
+from polyspan.datasets import make_subspaces
+from polyspan.metrics import clustering_scores
+
+RESULTS = Path(__file__).resolve().parent / "results" / "many.jsonl"
+C, DIM, NOISE, OUTLIERS = 10, 3, 0.1, 0.05
+ROWS = 125_000  # made on a worker at a time
+
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
+def told(row):
+    with RESULTS.open("a") as file:
+        file.write(json.dumps({"date": time.strftime("%Y-%m-%d")} | row) + "\n")
+    print(f"| {' | '.join(map(str, row.values()))} |", flush=True)
+
+
+def in_memory(n, views, features):
+    data = make_subspaces(n, C, n_views=views, n_features=features, noise=NOISE, outliers=OUTLIERS)
+    order = np.random.RandomState(0).permutation(n)
+    Xs, labels = [X.astype(np.float32)[order] for X in data.views], data.labels[order]
+    del data
+    for model in (MeanGraph(C, random_state=0), LMVSC(C, random_state=0)):
+        name = type(model).__name__
+        started, cpu = time.perf_counter(), time.process_time()
+        with threadpool_limits(1 if name == "LMVSC" else None):
+            model.fit(Xs)
+        took = time.perf_counter() - started, time.process_time() - cpu
+        nmi = clustering_scores(labels, model.labels_)["nmi"]
+        told({"n": n, "way": name, "s": round(took[0], 1), "cpu s": round(took[1], 1),
+              "peak GiB": round(peak(), 2), "nmi": round(nmi, 4)})  # fmt: skip
+
+
+def part(start, n, view, features):
+    """Rows of a view and their labels; the same labels and coefficients in every view."""
+    rng = np.random.default_rng([start, 0])
+    labels, A = rng.integers(0, C, n), rng.standard_normal((n, DIM)) / DIM**0.5
+    bases = [np.linalg.qr(np.random.default_rng([c, view, 1]).standard_normal((features, DIM)))[0]
+             for c in range(C)]  # fmt: skip
+    rng = np.random.default_rng([start, view, 2])
+    X = np.einsum("ij,ikj->ik", A, np.array(bases)[labels]).astype(np.float32)
+    X += NOISE / features**0.5 * rng.standard_normal(X.shape, dtype=np.float32)
+    bad = rng.random(n) < OUTLIERS
+    X[bad] = rng.standard_normal((bad.sum(), features)) / features**0.5
+    return X, labels
+
+
+def on_dask(n, views, features, workers):
+    import dask.array as da
+    from dask import delayed
+    from distributed import Client, LocalCluster
+
+    spans = [(a, min(ROWS, n - a)) for a in range(0, n, ROWS)]
+    lazy = []
+    for view in range(views):
+        made = [delayed(part, pure=True)(*span, view, features)[0] for span in spans]
+        pieces = [da.from_delayed(one, (size, features), np.float32)
+                  for one, (_, size) in zip(made, spans, strict=True)]  # fmt: skip
+        lazy.append(da.concatenate(pieces))
+    with (
+        LocalCluster(n_workers=workers, threads_per_worker=1, memory_limit=0,
+                     dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):  # fmt: skip
+        started = time.perf_counter()
+        model = MeanGraph(C, random_state=0).fit(lazy)
+        seconds = time.perf_counter() - started
+        cpu = sum(client.run(time.process_time).values())
+        held = [round(one, 2) for one in [*client.run(peak).values(), peak()]]
+    labels = np.concatenate([part(*span, 0, features)[1] for span in spans])
+    nmi = clustering_scores(labels, model.labels_)["nmi"]
+    told({"n": n, "way": f"MeanGraph, Dask, {workers} workers", "s": round(seconds, 1),
+          "cpu s": round(cpu, 1), "peak GiB": f"{sum(held):.2f} ({held})",
+          "nmi": round(nmi, 4)})  # fmt: skip
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--n", type=int, nargs="+", default=[1_000_000])
+    parser.add_argument("--views", type=int, default=3)
+    parser.add_argument("--features", type=int, default=50)
+    parser.add_argument("--dask", type=int, metavar="WORKERS")
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    print("| n | way | s | cpu s | peak GiB | nmi |\n|---|---|---|---|---|---|", flush=True)
+    for n in args.n:
+        if args.dask:
+            on_dask(n, args.views, args.features, args.dask)
+        else:
+            in_memory(n, args.views, args.features)
+
+
+if __name__ == "__main__":
+    main()
