@@ -27,7 +27,7 @@ from polyspan.progress import telling
 from polyspan.selection.camps import alternatives
 from polyspan.selection.consensus import FEWEST, consensus, pairwise_nmi, rank_members
 from polyspan.selection.count import Evidence, check_countable, count
-from polyspan.selection.grids import default_members
+from polyspan.selection.grids import MANY_SCALINGS, default_members, exactly
 from polyspan.selection.members import Row, fit_members, html_table, tell_lost, text_table
 from polyspan.selection.placing import Placing, kept_for_placing
 from polyspan.selection.quality import scaled_neighbors, symmetric_graphs, view_modularity
@@ -237,7 +237,9 @@ class ConsensusClusterer(Placing):
         if isinstance(self.scale, str) and self.scale == "auto":
             chosen = [choose_scaling(*one) for one in zip(*views, strict=True)]
             best = [one.allowed[0] for one in chosen]
-            return scalings_for(views), [one.sentence for one in chosen], best
+            suit = scalings_for(views)
+            most = len(suit) if exactly(views, self.device) else MANY_SCALINGS
+            return suit[:most], [one.sentence for one in chosen], best
         given = list(scaling_per_view(self.scale, len(views.arrays), type(self).__name__))
         named = zip(views.names, given, strict=True)
         return [tuple(given)], [f"view {name}: {one!r}, as given" for name, one in named], given
