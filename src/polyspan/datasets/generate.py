@@ -9,6 +9,7 @@ from polyspan.datasets.dataset import Dataset
 
 SPOILED = 2  # views with the nuisance
 
+
 def make_subspaces(
     n_samples: int = 150,
     n_clusters: int = 3,
