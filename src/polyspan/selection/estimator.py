@@ -238,8 +238,9 @@ class ConsensusClusterer(Placing):
             chosen = [choose_scaling(*one) for one in zip(*views, strict=True)]
             best = [one.allowed[0] for one in chosen]
             suit = scalings_for(views)
-            most = len(suit) if exactly(views, self.device) else MANY_SCALINGS
-            return suit[:most], [one.sentence for one in chosen], best
+            if not exactly(views, self.device):
+                suit = list(dict.fromkeys([tuple(best), *suit]))[:MANY_SCALINGS]
+            return suit, [one.sentence for one in chosen], best
         given = list(scaling_per_view(self.scale, len(views.arrays), type(self).__name__))
         named = zip(views.names, given, strict=True)
         return [tuple(given)], [f"view {name}: {one!r}, as given" for name, one in named], given
