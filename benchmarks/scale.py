@@ -223,7 +223,7 @@ def peer_rows(args):
         for method in args.methods or COMPARED:
             if (n or 0) > LIMITS[method]:
                 continue
-            for seed in range(SEEDS):
+            for seed in range(args.seeds):
                 row = known.get((work, n, method, seed))
                 if row is None:
                     row = alone(measure, method, work, n, seed)
@@ -319,6 +319,7 @@ def main():
     parser.add_argument("--data", nargs="+", default=[])
     parser.add_argument("--methods", nargs="+", choices=list(LIMITS), default=[])
     parser.add_argument("--peers", action="store_true", help="our default and its peers")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="runs of a short fit with --peers")
     parser.add_argument("--again", action="store_true", help="also run what is stored")
     parser.add_argument("--limit", type=int, help="maximum number of samples for every method")
     parser.add_argument("--device", help="where exact GRMSC computes, such as cuda")
