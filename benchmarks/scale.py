@@ -15,9 +15,10 @@ Planted: 10 subspaces of dimension 3, three views of 50 features, noise of a ten
 length, 5% of the samples corrupted in every view, float32. Nuisance: the same, but in the first two
 views a second structure of ten groups is added, as long as the first (`make_subspaces`). Samples
 are shuffled. With --peers there are five seeds where a fit takes less than a minute of one core,
-and one where it takes longer; LMVSC, FPMVS and the methods for one matrix (benchmarks/peers.py; Leiden needs the
-extra `bench`) get the views in the scaling that `polyspan.inputs.choice` puts first for each of
-them; what is stored is not run again, unless with --again. Every fit has its own process; its peak
+and one where it takes longer; LMVSC, FPMVS and the methods for one matrix (benchmarks/peers.py;
+Leiden needs the extra `bench`) get the views in the scaling that `polyspan.inputs.choice` puts
+first for each; what is stored is not run again, unless with --again. Set OMP_NUM_THREADS=1 on a
+busy machine: the table has core-seconds. Every fit has its own process; its peak
 memory is the most that the process ever held, including the data and the libraries (with Dask: the
 sum over the workers and the client). Every row is printed and appended to
 benchmarks/results/scale.jsonl; the exponent is that of time in n between the last two sizes. With

@@ -71,7 +71,8 @@ class ConsensusClusterer(Placing):
     fusion (`MeanGraph`, `NEMO`, `CGD`, `SNF`), early fusion (`ConcatSpectral`, `ConcatKMeans`),
     an ensemble (`FastMICE`) and subspaces (`GRMSC`, with and without the second order). With more
     than 4,000 samples (10,000 with a GPU as ``device``) `AnchorGRMSC` and `LMVSC` replace `GRMSC`,
-    and `CGD` and `SNF`, which hold n x n matrices, leave. `print(model)` lists what ran.
+    `NEMO`, `CGD` and `SNF` leave, and two scalings vote: the one that suits every view best, and
+    one other. `print(model)` lists what ran.
 
     A member is ranked by its agreement with the members of other families (mean normalised mutual
     information) and by the modularity of its clusters on the neighbour graphs of the views. The
@@ -147,7 +148,7 @@ class ConsensusClusterer(Placing):
     Notes
     -----
     A sample may lack views: give its row there as NaN throughout (dense views only). Then only
-    members that allow this run: `MeanGraph`, `NEMO` and, up to 4,000 samples, `GRMSC`.
+    members that allow this run: `MeanGraph` and, up to 4,000 samples, `NEMO` and `GRMSC`.
 
     Examples
     --------
