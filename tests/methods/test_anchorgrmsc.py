@@ -234,14 +234,16 @@ def test_labels_are_smoothed_over_the_mutual_neighbours_of_the_views(cells, monk
         Y = Y + (S * np.maximum(Y @ Y.T, 0)) @ Y / S.sum(axis=1, keepdims=True).clip(1e-300)
         Y = Y / np.linalg.norm(Y, axis=1, keepdims=True)
     assert_array_equal(model.labels_, nearest_center(Y, model._centers))
+    means = [Y[model.labels_ == j].mean(axis=0) for j in range(3)]
+    assert_allclose(model._centers, means, atol=1e-6)  # two ways to add up distances
     plain = AnchorGRMSC(3, smoothing=0, **given).fit(views)
     assert_array_equal(plain.representation_, model.representation_)
     assert np.any(plain.labels_ != model.labels_)
 
 
 def test_a_neighbour_in_another_cluster_does_not_pull():
-    Y = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
-    graph = sp.csr_array(np.array([[0, 0.1, 9, 9], [0.1, 0, 0, 0], [9, 0, 0, 9], [9, 0, 9, 0]]))
+    Y = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [-0.6, 0.8]])
+    graph = sp.csr_array(np.array([[0, 0.1, 9, 9], [0.1, 0, 0, 0], [9, 0, 0, 0], [9, 0, 0, 0]]))
     assert_array_equal(smooth([Y[:1], Y[1:]], graph, 10), Y)
 
 
