@@ -23,9 +23,7 @@ from polyspan.solvers.arrays import Array, to_numpy
 from polyspan.solvers.loop import Solution
 from polyspan.solvers.messages import own_warnings
 
-# Samples up to which scikit-learn computes the eigenvectors. It factorises the k-NN graph, which
-# takes seconds if there are clusters, but on noise 15 s for 5,000 samples, 100 s for 10,000, and
-# more than 250 s for 20,000. Beyond, Lanczos iterations do without.
+# scikit-learn factorises the graph: 100 s for 10,000 samples of noise. Lanczos iterations do not.
 FACTORISED_UP_TO = 4_000
 
 
@@ -99,8 +97,7 @@ class ConcatSpectral(GraphClusterer):
         Number of clusters.
     n_neighbors : int or None, default=None
         Neighbours in the graph, including the sample itself as in scikit-learn; None is
-        min(10, n - 1). Samples tied for the last place share it. The eigenvectors are
-        scikit-learn's up to 4,000 samples, and those of the other methods here above.
+        min(10, n - 1). Samples tied for the last place share it.
     scale, n_init, views, random_state
         As in `ConcatKMeans`.
 
@@ -141,17 +138,11 @@ class ConcatSpectral(GraphClusterer):
         n, fitted = views.n_samples, {"affinity_matrix_": found.Z}
         if self.n_clusters == n:  # ARPACK needs fewer vectors than samples
             return fitted | {"labels_": np.arange(n)}
+        own = self._given("n_clusters", "n_init", "random_state")
         # ARPACK returns arbitrary vectors, other ones each time, of a graph in that many pieces.
-        pieces = connected_components(found.Z, directed=False)[0]
-        if n > FACTORISED_UP_TO or pieces >= self.n_clusters:
-            own = self._given("n_clusters", "n_init", "random_state")
+        if n > FACTORISED_UP_TO or connected_components(found.Z)[0] >= self.n_clusters:
             return fitted | {"labels_": spectral_clustering(found.Z, **own)}
-        model = SpectralClustering(
-            self.n_clusters,
-            affinity="precomputed",
-            n_init=self.n_init,
-            random_state=self.random_state,
-        )
+        model = SpectralClustering(affinity="precomputed", **own)
         with quiet_kmeans(), own_warnings():
             warnings.filterwarnings("ignore", message="Graph is not fully connected")
             return fitted | {"labels_": model.fit(found.Z).labels_}

@@ -197,7 +197,7 @@ class Clusters(NamedTuple):
 def cluster_links(
     workers: Threads | Cluster,
     Zs: Sequence[Any],
-    spans: Sequence[Span],
+    spans: list[Span],
     neighbors: Any,
     random_state: np.random.RandomState,
     *,
