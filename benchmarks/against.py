@@ -93,6 +93,8 @@ WORK = {
     "consensus MSRC-v1": 'choice("msrc_v1")',
     "consensus BBCSport": 'choice("bbcsport")',
     "consensus Handwritten": 'choice("handwritten")',
+    "consensus Scene-15": 'choice("scene15")',
+    "consensus Hdigit": 'choice("hdigit")',
 }
 
 

@@ -1,15 +1,24 @@
-"""Time, peak memory and NMI from a thousand to a million samples.
+"""Time, peak memory and NMI from a thousand to a million samples, beside what others would run.
 
     python benchmarks/scale.py                          # planted subspaces, 10^3 ... 10^6
     python benchmarks/scale.py --n 100000 1000000 --methods AnchorGRMSC
     python benchmarks/scale.py --data hdigit scene15    # real data (set POLYSPAN_DATA)
+    python benchmarks/scale.py --peers                  # our default and its peers, on six sets
+    python benchmarks/scale.py --peers --n 1000000 --data planted nuisance
+    python benchmarks/scale.py --peers --table          # the table of docs/scale.md
     python benchmarks/scale.py --data hdigit --methods GRMSC GRMSC-dense --device cuda
     python benchmarks/scale.py --data hdigit --methods AnchorGRMSC --anchors 2000 --kept 2 3 5 10
     python benchmarks/scale.py --dask 1 2 --n 100000    # on Dask, with one and with two workers
     python benchmarks/scale.py --table                  # print the latest stored rows
 
 Planted: 10 subspaces of dimension 3, three views of 50 features, noise of a tenth of a sample's
-length, 5% of the samples corrupted in every view, float32. Every fit has its own process; its peak
+length, 5% of the samples corrupted in every view, float32. Nuisance: the same, but in the first two
+views a second structure of ten groups is added, as long as the first (`make_subspaces`). Samples
+are shuffled. With --peers there are five seeds where a fit takes less than a minute of one core,
+and one where it takes longer; LMVSC, FPMVS and the methods for one matrix (benchmarks/peers.py;
+Leiden needs the extra `bench`) get the views in the scaling that `polyspan.inputs.choice` puts
+first for each; what is stored is not run again, unless with --again. Set OMP_NUM_THREADS=1 on a
+busy machine: the table has core-seconds. Every fit has its own process; its peak
 memory is the most that the process ever held, including the data and the libraries (with Dask: the
 sum over the workers and the client). Every row is printed and appended to
 benchmarks/results/scale.jsonl; the exponent is that of time in n between the last two sizes. With
@@ -29,7 +38,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
-from sklearn.cluster import MiniBatchKMeans
+from peers import PEERS
 
 from polyspan import (
     GRMSC,
@@ -41,6 +50,7 @@ from polyspan import (
     sharing,
 )
 from polyspan.datasets import load_dataset, make_subspaces
+from polyspan.inputs.choice import choose_scaling
 from polyspan.inputs.scaling import scale_views
 from polyspan.inputs.views import check_views
 from polyspan.metrics import clustering_scores
@@ -51,30 +61,65 @@ SIZES = [1_000, 10_000, 100_000, 1_000_000]
 # Maximum number of samples for each method; beyond it, time or memory get out of hand.
 LIMITS = {"AnchorGRMSC": 10**9, "LMVSC": 10**9, "MiniBatchKMeans": 10**9,
           "ConcatSpectral": 20_000, "GRMSC": 2_000, "GRMSC-dense": 2_000,
-          "GRMSC-default": 2_000, "AnchorGRMSC-default": 20_000, "consensus": 100_000}  # fmt: skip
+          "GRMSC-default": 2_000, "AnchorGRMSC-default": 20_000, "consensus": 100_000,
+          "AnchorGRMSC-scaled": 10**9, "MeanGraph": 10**9, "FPMVS": 10**9,
+          "Leiden": 200_000, "KNNSpectral": 20_000}  # fmt: skip
+COMPARED = {"consensus": "polyspan, default", "MeanGraph": "`MeanGraph`",
+            "AnchorGRMSC-scaled": "`AnchorGRMSC`", "LMVSC": "`LMVSC`", "FPMVS": "`FPMVS`",
+            "MiniBatchKMeans": "mini-batch k-means", "KNNSpectral": "k-NN spectral",
+            "Leiden": "Leiden"}  # fmt: skip
+OURS = ("consensus", "MeanGraph", "AnchorGRMSC-scaled")  # the others are the peers
+WORKS = {
+    "handwritten": "Handwritten",
+    "scene15": "Scene-15",
+    "hdigit": "Hdigit",
+    "snare_cortex": "SNARE-seq cortex",
+    "planted": "planted",
+    "nuisance": "nuisance",
+}
+SEEDS, SHORT = 5, 60.0  # runs of a fit that takes less than this many core-seconds
+PEERS_N = 100_000  # planted samples with --peers
+ROUND = 1  # tells the rows of different default pools apart
 # What the real data need: more anchors than planted subspaces of dimension 3.
 REAL = {"n_anchors": 1000, "n_kept": 3, "dtype": "float32"}
 
 
-def planted(n):
-    data = make_subspaces(n, 10, n_views=3, n_features=50, noise=0.1, outliers=0.05)
-    return [X.astype(np.float32) for X in data.views], data.labels
+def planted(n, nuisance=0.0):
+    data = make_subspaces(n, 10, n_views=3, n_features=50, noise=0.1, outliers=0.05,
+                          nuisance=nuisance, dtype="float32")  # fmt: skip
+    return data.views, data.labels
 
 
-def minibatch(views, c):
-    X = np.hstack(scale_views(check_views(views), "unit"))
-    model = MiniBatchKMeans(c, batch_size=8192, n_init=20, random_state=0)
-    return model.fit(X).labels_
+def load(work, n, seed):
+    """Views and classes, shuffled by the seed."""
+    if work in ("planted", "nuisance"):
+        views, labels = planted(n, float(work == "nuisance"))
+    else:
+        data = load_dataset(work)
+        views = [X.toarray() if hasattr(X, "toarray") else X for X in data.views]
+        labels = data.labels
+    order = np.random.RandomState(seed).permutation(len(labels))
+    for k, X in enumerate(views):  # one at a time: a copy of all may not fit
+        views[k] = X[order]
+    return views, labels[order]
 
 
-def fit(method, views, c, real, device, other):
+def first_scaling(views):
+    """The scaling that suits each view best, by its values."""
+    return [choose_scaling(*one).allowed[0] for one in zip(*check_views(views), strict=True)]
+
+
+def fit(method, views, c, real, device, other, seed):
     """Labels, and what else a row should say; ``other`` overrides our setting."""
-    if method == "MiniBatchKMeans":
-        return minibatch(views, c), {}
+    if method in PEERS:
+        return PEERS[method](scale_views(check_views(views), first_scaling(views)), c, seed), {}
+    if method in ("LMVSC", "FPMVS", "MeanGraph", "AnchorGRMSC-scaled"):
+        kind = METHODS[method.removesuffix("-scaled").lower()]
+        return kind(c, scale=first_scaling(views), random_state=seed).fit(views).labels_, {}
     if method.startswith("AnchorGRMSC"):
         given = (REAL if real else {"n_anchors": 64}) | other
         given = {} if method == "AnchorGRMSC-default" else given
-        model = AnchorGRMSC(c, random_state=0, **given).fit(views)
+        model = AnchorGRMSC(c, random_state=seed, **given).fit(views)
         told = {"m": len(model.anchors_[0]), "iterations": model.n_iter_,
                 "products": sum(model.products_),
                 "recall": round(min(model.recall_), 3)}  # fmt: skip
@@ -85,42 +130,36 @@ def fit(method, views, c, real, device, other):
         given["affinity"] = "dense" if method == "GRMSC-dense" else "sparse"
         given = {"device": device} if method == "GRMSC-default" else given
         given |= {name: value for name, value in other.items() if name != "n_anchors"}
-        model = GRMSC(c, random_state=0, **given).fit(views)
+        model = GRMSC(c, random_state=seed, **given).fit(views)
         return model.labels_, {"iterations": model.n_iter_} | ({"device": device} if device else {})
     if method == "consensus":
-        chosen = ConsensusClusterer(c, random_state=0, device=device).fit(views)
+        chosen = ConsensusClusterer(c, random_state=seed, device=device).fit(views)
         return chosen.labels_, {"settings": len(chosen.table_)}
-    if method == "ConcatSpectral":
-        return ConcatSpectral(c, random_state=0).fit(views).labels_, {}
-    return METHODS[method](c, random_state=0).fit(views).labels_, {}
+    return ConcatSpectral(c, random_state=seed).fit(views).labels_, {}
 
 
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
-def measure(method, work, n, device, anchors, kept, iterations):
+def measure(method, work, n, seed, device=None, anchors=None, kept=(), iterations=None):
     """Measure one row; runs in its own process."""
     warnings.simplefilter("ignore")
-    if work == "planted":
-        views, labels = planted(n)
-    else:
-        data = load_dataset(work)
-        views = [X.toarray() if hasattr(X, "toarray") else X for X in data.views]
-        labels = data.labels
+    views, labels = load(work, n, seed)
     asked = {"n_anchors": anchors, "max_iter": iterations}
     before, other = peak(), {name: value for name, value in asked.items() if value is not None}
-    ours = method, views, len(set(labels)), work != "planted", device
+    ours = method, views, len(set(labels)), n is None, device
     with sharing() if kept else nullcontext():  # one solution for all
         started, cpu = time.perf_counter(), time.process_time()
-        found, told = fit(*ours, other)
+        found, told = fit(*ours, other, seed)
         seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
         if kept and method in ("AnchorGRMSC", "GRMSC"):
-            scores = {k: clustering_scores(labels, fit(*ours, other | {"n_kept": k})[0])["nmi"]
-                      for k in kept}  # fmt: skip
-            told["by kept"] = {str(k): round(score, 4) for k, score in scores.items()}
+            for k in kept:
+                again = fit(*ours, other | {"n_kept": k}, seed)[0]
+                score = round(clustering_scores(labels, again)["nmi"], 4)
+                told.setdefault("by kept", {})[str(k)] = score
     told |= {"cut": True} if iterations is not None and told.get("iterations") == iterations else {}
-    return {"work": work, "n": len(labels), "method": method, "s": round(seconds, 1),
+    return {"work": work, "n": len(labels), "method": method, "seed": seed, "s": round(seconds, 1),
             "cpu s": round(cpu, 1), "peak GiB": round(peak(), 2), "data GiB": round(before, 2),
             "nmi": round(clustering_scores(labels, found)["nmi"], 4)} | told  # fmt: skip
 
@@ -172,8 +211,59 @@ def rows_of(args):
                 own = args.anchors if method == "AnchorGRMSC" else [None]
                 for anchors in own:
                     yield alone(
-                        measure, method, work, n, args.device, anchors, args.kept, args.iterations
-                    )
+                        measure, method, work, n, 0, args.device, anchors, args.kept,
+                        args.iterations,
+                    )  # fmt: skip
+
+
+def peer_rows(args):
+    """Rows of our default and its peers that are not stored yet; a failure is tried again."""
+    known = {} if args.again else peer_runs()
+    for work, n in [(one, n if one in ("planted", "nuisance") else None)
+                    for one in args.data or WORKS for n in args.n or [PEERS_N]]:  # fmt: skip
+        for method in args.methods or COMPARED:
+            if (n or 0) > LIMITS[method]:
+                continue
+            for seed in range(args.seeds):
+                row = known.get((work, n, method, seed))
+                if row is None:
+                    row = alone(measure, method, work, n, seed)
+                    yield row | {"peers": ROUND}
+                if row.get("cpu s", SHORT) >= SHORT:
+                    break
+
+
+def peer_runs():
+    """The latest row of every run with --peers; real data have no n in the key."""
+    found = {}
+    for text in RESULTS.read_text().splitlines():
+        row = json.loads(text)
+        if row.get("peers") == ROUND and "nmi" in row:
+            n = row["n"] if row["work"] in ("planted", "nuisance") else None
+            found[row["work"], n, row["method"], row["seed"]] = row
+    return found
+
+
+def peer_table():
+    """Mean NMI over the seeds and median core-seconds of every method; a line for each set."""
+    runs = peer_runs()
+    print(f"| data | n | {' | '.join(COMPARED.values())} | best peer |")
+    print(f"|---|---:|{'---:|' * (len(COMPARED) + 1)}")
+    works = sorted({key[:2] for key in runs}, key=lambda one: (list(WORKS).index(one[0]), one[1]))
+    for work, n in works:
+        cells, scores = [], {}
+        for method in COMPARED:
+            own = [row for key, row in runs.items() if key[:3] == (work, n, method)]
+            if own:
+                scores[method] = np.mean([row["nmi"] for row in own])
+                seconds = np.median([row["cpu s"] for row in own])
+                cells.append(f"{scores[method]:.3f} ({seconds:.0f} s{'*' * (len(own) == 1)})")
+                size = own[0]["n"]
+            else:
+                cells.append("")
+        best = max((m for m in scores if m not in OURS), key=scores.get, default=None)
+        told = "" if best is None else f"{COMPARED[best]} {scores[best]:.3f}"
+        print(f"| {WORKS[work]} | {size:,} | {' | '.join(cells)} | {told} |")
 
 
 HEAD = ["work", "n", "method", "s", "cpu s", "peak GiB", "nmi", "m", "recall", "iterations",
@@ -209,7 +299,7 @@ def growth(rows):
             print(f"{method}: time grows like n^{slope:.2f} from {a['n']} to {b['n']}")
 
 
-KEY = ("work", "n", "method", "device", "m", "cut")
+KEY = ("work", "n", "method", "device", "m", "cut", "peers")
 
 
 def table():
@@ -226,9 +316,12 @@ def table():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--n", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--n", type=int, nargs="+", default=[], help="samples of planted data")
     parser.add_argument("--data", nargs="+", default=[])
-    parser.add_argument("--methods", nargs="+", choices=list(LIMITS), default=list(LIMITS))
+    parser.add_argument("--methods", nargs="+", choices=list(LIMITS), default=[])
+    parser.add_argument("--peers", action="store_true", help="our default and its peers")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="runs of a short fit with --peers")
+    parser.add_argument("--again", action="store_true", help="also run what is stored")
     parser.add_argument("--limit", type=int, help="maximum number of samples for every method")
     parser.add_argument("--device", help="where exact GRMSC computes, such as cuda")
     parser.add_argument("--anchors", type=int, nargs="+", default=[None], metavar="M")
@@ -237,6 +330,10 @@ def main():
     parser.add_argument("--dask", type=int, nargs="+", metavar="WORKERS")
     parser.add_argument("--table", action="store_true", help="only print what was found before")
     args = parser.parse_args()
+    if args.peers:
+        peer_table() if args.table else show(peer_rows(args))
+        return
+    args.n, args.methods = args.n or SIZES, args.methods or list(LIMITS)
     table() if args.table else show(rows_of(args))
 
 

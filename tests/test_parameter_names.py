@@ -54,6 +54,7 @@ OWN = {  # name: meaning, and the methods that have it
     "sigma": ("width of that kernel in median distances", "mlrssc"),
     "sample_order": ("order of the samples in the solver", "tsvdmsc"),
     "second_width": ("width of the second-order Gaussian", "grmsc anchorgrmsc"),
+    "smoothing": ("steps towards the neighbours", "anchorgrmsc"),
     "orientation": ("graphs on the columns of Z, or on its rows", "grmsc"),
     "regularizer": ("which graphs", "grmsc"),
     "graph_scale": ("scaling of the features of the graphs", "grmsc"),

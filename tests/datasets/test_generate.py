@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polyspan.datasets import make_subspaces
+from polyspan.metrics import clustering_scores
 
 
 def test_clusters_span_their_subspaces_and_together_more():
@@ -98,3 +99,41 @@ def test_seed_decides():
 def test_impossible_arguments(arguments, message):
     with pytest.raises(ValueError, match=message):
         make_subspaces(**arguments)
+
+
+def test_the_nuisance_is_another_partition_of_the_first_two_views_only():
+    given = {"n_samples": 300, "n_clusters": 3, "n_views": 3, "subspace_dim": 2}
+    data, plain = make_subspaces(**given, nuisance=2.0), make_subspaces(**given)
+    groups = data.extra["nuisance"]
+    assert np.bincount(groups).tolist() == [100, 100, 100]
+    assert clustering_scores(data.labels, groups)["nmi"] < 0.05  # of two independent ones: .01
+    for k, ranks in enumerate([(4, 6 + 2), (4, 6 + 2), (2, 6)]):  # of a cell, and of a group
+        cell = data.views[k][(data.labels == 0) & (groups == 1)]
+        assert np.linalg.matrix_rank(cell) == ranks[0]
+        assert np.linalg.matrix_rank(data.views[k][groups == 1]) == ranks[1]
+    # The clusters' part of the first view is drawn first: what is left is the nuisance.
+    drawn = make_subspaces(**given, nuisance=1e-12).views[0]
+    ratio = np.linalg.norm(data.views[0] - drawn) / np.linalg.norm(drawn)
+    assert ratio == pytest.approx(2.0, rel=0.1)
+    assert not np.allclose(data.views[2], plain.views[2])  # other numbers, the same structure
+
+
+def test_float32_is_never_float64_and_as_long():
+    given = {"n_samples": 400, "n_views": 3, "noise": 0.1, "outliers": 0.1, "nuisance": 1.0}
+    one, other = make_subspaces(**given, dtype="float32"), make_subspaces(**given)
+    assert {X.dtype for X in one.views} == {np.dtype("float32")}
+    for X, Y in zip(one.views, other.views, strict=True):
+        assert np.mean(X**2) == pytest.approx(np.mean(Y**2), rel=0.1)  # other draws
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"nuisance": -1.0, "n_views": 3}, "nuisance must be 0 or more, got -1.0"),
+        ({"nuisance": 1.0}, "n_views must be at least 3, got 2"),
+        ({"dtype": "int8"}, "dtype must be 'float64' or 'float32', got 'int8'"),
+    ],
+)
+def test_what_a_nuisance_needs(wrong, words):
+    with pytest.raises(ValueError, match=words):
+        make_subspaces(**wrong)

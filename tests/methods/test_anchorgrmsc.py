@@ -12,11 +12,18 @@ from polyspan.clustering.affinity import affinity_matrix
 from polyspan.clustering.spectral import spectral_clustering
 from polyspan.datasets import load_dataset, make_subspaces
 from polyspan.graphs import neighbors as search
+from polyspan.graphs.proximity import first_order
 from polyspan.inputs.scaling import scale_views
 from polyspan.inputs.views import Views, check_views
 from polyspan.methods.anchor_grmsc import checks, laplacian
 from polyspan.methods.anchor_grmsc import estimator as module
-from polyspan.methods.anchor_grmsc.anchors import make_frame
+from polyspan.methods.anchor_grmsc.anchors import (
+    Bipartite,
+    embed,
+    make_frame,
+    nearest_center,
+    smooth,
+)
 from polyspan.methods.anchor_grmsc.solver import Part, _along, forces, singular_threshold
 from polyspan.methods.grmsc import graph_laplacian
 from polyspan.metrics import clustering_scores
@@ -207,6 +214,37 @@ def test_anchors():
     raw = AnchorGRMSC(3, n_anchors=10, scale=None, random_state=0).fit(views).anchors_
     for A, X in zip(raw, views, strict=True):  # of the samples' mean length
         assert_allclose(np.linalg.norm(A, axis=1), np.linalg.norm(X, axis=1).mean())
+
+
+@pytest.mark.parametrize("cells", [False, True])
+def test_labels_are_smoothed_over_the_mutual_neighbours_of_the_views(cells, monkeypatch):
+    """Against the formula, on dense graphs of GRMSC; with cells, samples are reordered inside."""
+    views = planted(300, noise=0.6).views
+    order = np.random.default_rng(0).permutation(300)
+    views = [X[order] for X in views]
+    if cells:  # one cell that holds all, so that the neighbours are still exact
+        monkeypatch.setattr(laplacian, "DENSE_BELOW", 299)
+        monkeypatch.setattr(search, "EXACT_BELOW", 299)
+        monkeypatch.setattr(search, "CELL", 75)
+    given = {"n_anchors": 20, "random_state": 0, "n_kept": 4}
+    model = AnchorGRMSC(3, smoothing=7, **given).fit(views)
+    S = sum(first_order(X, 10)[0] for X in scale_views(check_views(views), "unit"))
+    Y = embed(model.representation_.T, Bipartite(*model._bipartite))
+    for _ in range(7):
+        Y = Y + (S * np.maximum(Y @ Y.T, 0)) @ Y / S.sum(axis=1, keepdims=True).clip(1e-300)
+        Y = Y / np.linalg.norm(Y, axis=1, keepdims=True)
+    assert_array_equal(model.labels_, nearest_center(Y, model._centers))
+    means = [Y[model.labels_ == j].mean(axis=0) for j in range(3)]
+    assert_allclose(model._centers, means, atol=1e-6)  # two ways to add up distances
+    plain = AnchorGRMSC(3, smoothing=0, **given).fit(views)
+    assert_array_equal(plain.representation_, model.representation_)
+    assert np.any(plain.labels_ != model.labels_)
+
+
+def test_a_neighbour_in_another_cluster_does_not_pull():
+    Y = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [-0.6, 0.8]])
+    graph = sp.csr_array(np.array([[0, 0.1, 9, 9], [0.1, 0, 0, 0], [9, 0, 0, 0], [9, 0, 0, 0]]))
+    assert_array_equal(smooth([Y[:1], Y[1:]], graph, 10), Y)
 
 
 @pytest.mark.slow

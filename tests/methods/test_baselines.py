@@ -94,3 +94,18 @@ def test_as_many_clusters_as_samples_still_has_a_graph():
 def test_many_samples_need_no_square_matrix(cls):
     # 2,000,000 samples pass the memory check (2e6 x 2e6 floats would be 32 TB)
     assert cls().check(np.arange(2_000_000.0)[:, None] + 1).n_samples == 2_000_000
+
+
+def test_many_samples_are_not_left_to_a_factorisation(monkeypatch):
+    views, truth = blobs()
+    noisy = [X + np.random.default_rng(2).normal(size=X.shape) for X in views]
+    model = ConcatSpectral(3, n_neighbors=30, random_state=0).fit(noisy)  # in one piece
+    monkeypatch.setattr("polyspan.methods.baselines.FACTORISED_UP_TO", 59)
+
+    def never(*args, **kwargs):
+        raise AssertionError("scikit-learn's solver ran")
+
+    monkeypatch.setattr("polyspan.methods.baselines.SpectralClustering", never)
+    found = ConcatSpectral(3, n_neighbors=30, random_state=0).fit(noisy)
+    assert adjusted_rand_score(found.labels_, model.labels_) > 0.9
+    assert adjusted_rand_score(found.labels_, truth) > 0.9

@@ -1,14 +1,16 @@
 """Selection and count with so many samples that exact GRMSC is out of reach."""
 
 import json
+from collections import Counter
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from polyspan import AnchorGRMSC
+from polyspan import AnchorGRMSC, MeanGraph
 from polyspan.cli.fit import fit_files, repeat
 from polyspan.datasets import make_subspaces
+from polyspan.inputs.choice import choose_scaling, scalings_for
 from polyspan.inputs.views import Views, check_views
 from polyspan.metrics import clustering_scores
 from polyspan.selection import ConsensusClusterer, count_clusters
@@ -23,10 +25,8 @@ def planted():
 
 @pytest.fixture
 def few_anchors(monkeypatch):
-    """The grid has one number of anchors, 40, and one solve for each scaling."""
+    """The grid has 40 anchors."""
     monkeypatch.setattr("polyspan.selection.grids.FEWEST_ANCHORS", 40)
-    monkeypatch.setattr("polyspan.selection.grids.LINKS", 0)
-    monkeypatch.setattr("polyspan.selection.grids.FULL_ANCHOR_GRID_BELOW", 0)
 
 
 @pytest.fixture
@@ -45,21 +45,39 @@ def settings(found, method):
 
 
 @pytest.mark.slow
-def test_many_samples_are_clustered_on_anchors(planted, few_are_many, monkeypatch):
-    monkeypatch.setattr("polyspan.selection.grids.LINKS", 80 * 700)
-    monkeypatch.setattr("polyspan.selection.grids.FULL_ANCHOR_GRID_BELOW", 700)
+def test_many_samples_are_clustered_by_cheap_members(planted, few_are_many):
     found = ConsensusClusterer(4, random_state=0).fit(planted.views)
     assert nmi(planted, found.labels_) > 0.98
     assert {row["status"] for row in found.table_} == {"ok"}
-    grid = anchor_grid(700, 4)
-    assert len(grid) == 16
-    assert {params["n_anchors"] for params in grid} == {40, 80}
-    assert {p["n_anchors"] for p in settings(found, "AnchorGRMSC")} == {40, 80}
-    methods = {row["method"] for row in found.table_}
-    assert methods == {
-        "ConcatKMeans", "ConcatSpectral", "MeanGraph", "NEMO", "FastMICE", "LMVSC", "AnchorGRMSC"
+    counts = Counter(row["method"] for row in found.table_)
+    assert counts == {
+        "ConcatKMeans": 2, "MeanGraph": 4, "ConcatSpectral": 2, "FastMICE": 2, "LMVSC": 2,
+        "AnchorGRMSC": 4,
     }  # fmt: skip
-    assert settings(found, "GRMSC") == []
+    # Two scalings and two numbers of neighbours.
+    graphs = settings(found, "MeanGraph")
+    assert [one["n_neighbors"] for one in graphs] == [10, 10, 20, 20]
+    assert len({str(one.get("scale")) for one in graphs}) == 2
+    assert len({str(one.get("scale")) for one in settings(found, "AnchorGRMSC")}) == 2
+
+
+@pytest.mark.slow
+def test_many_samples_have_two_scalings_and_few_have_all(monkeypatch):
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1, 2], 80)
+    X = rng.normal(size=(240, 8)) + 4 * rng.normal(size=(3, 8))[labels]
+    views = [X * np.geomspace(1, 20, 8), X[:, ::-1]]
+    suit = scalings_for(check_views(views))
+    assert len(suit) > 2
+
+    def scalings():
+        model = ConsensusClusterer(3, members=[MeanGraph()], random_state=0)
+        return model._scalings_that_vote(check_views(views))[0]
+
+    assert scalings() == suit
+    monkeypatch.setattr("polyspan.selection.grids.EXACT_UP_TO", 200)
+    best = tuple(choose_scaling(*one).allowed[0] for one in zip(*check_views(views), strict=True))
+    assert scalings() == [best, next(one for one in suit if one != best)]
 
 
 @pytest.mark.slow
@@ -69,8 +87,8 @@ def test_the_pool_changes_at_4000_samples():
     def methods(views):
         return {type(one).__name__ for one in default_members(check_views(views), 3)}
 
-    cheap = {"ConcatKMeans", "ConcatSpectral", "MeanGraph", "NEMO", "FastMICE"}
-    assert methods([X[:4000] for X in data.views]) == cheap | {"CGD", "SNF", "GRMSC"}
+    cheap = {"ConcatKMeans", "ConcatSpectral", "MeanGraph", "FastMICE"}
+    assert methods([X[:4000] for X in data.views]) == cheap | {"NEMO", "CGD", "SNF", "GRMSC"}
     assert methods(data.views) == cheap | {"LMVSC", "AnchorGRMSC"}
 
 
@@ -85,26 +103,13 @@ def test_more_than_4000_samples(few_anchors):
 
 
 @pytest.mark.parametrize(
-    ("n", "anchors", "solves"),
-    [(5_000, {100, 500}, 8), (30_000, {100, 333}, 8), (200_000, {100}, 2), (10**6, {100}, 2)],
+    ("n", "clusters", "anchors"),
+    [(5_000, 10, 100), (10**6, 10, 100), (10_000, 100, 500), (10**6, 100, 200), (40_000, 100, 250)],
 )
-def test_the_grid_stays_affordable(n, anchors, solves):
-    grid = anchor_grid(n, 10)
-    assert {params["n_anchors"] for params in grid} == anchors
-    assert len(grid) == 2 * solves
-    assert {params["scale"] for params in grid} == {"unit", "standard+unit"}
-
-
-def test_anchors_suffice_for_many_clusters():
-    assert {p["n_anchors"] for p in anchor_grid(10_000, 100)} == {500, 1000}
-    assert {p["n_anchors"] for p in anchor_grid(100_000, 100)} == {200}
-
-
-@pytest.mark.slow
-def test_all_pairs_are_not_compared_beyond_a_limit(planted, few_are_many, monkeypatch):
-    monkeypatch.setattr("polyspan.selection.grids.SPECTRAL_UP_TO", 699)
-    found = ConsensusClusterer(4, budget=0, random_state=0).fit(planted.views)
-    assert "ConcatSpectral" not in {row["method"] for row in found.table_}
+def test_anchors_suffice_and_stay_affordable(n, clusters, anchors):
+    grid = anchor_grid(n, clusters)
+    assert [params["n_anchors"] for params in grid] == [anchors] * 2
+    assert [params["n_kept"] for params in grid] == [3, 10]
 
 
 def test_a_gpu_takes_more_samples(monkeypatch):
@@ -159,7 +164,7 @@ def test_samples_may_lack_a_view(planted, few_are_many):
     views = [X.copy() for X in planted.views]
     views[1][3] = np.nan
     found = ConsensusClusterer(4, random_state=0).fit(views)
-    assert {row["method"] for row in found.table_} == {"MeanGraph", "NEMO"}
+    assert {row["method"] for row in found.table_} == {"MeanGraph"}
     assert nmi(planted, found.labels_) > 0.98
 
 

@@ -79,7 +79,9 @@ def found_text(found: "Found", width: int = 100, *, verbose: bool = False) -> st
         lines.append(f"nearest to the consensus: {_call(found.estimator.best_estimator_)}")
         lines = [*_structure_lines(found.estimator), *lines, *_rival_lines(found.estimator)]
     if found.evidence is not None:
-        lines.append(f"numbers to consider, best first: {count_text(found.evidence)}")
+        drawn = found.evidence.get("drawn", "")
+        told = count_text(found.evidence) + (f"; {drawn}" if drawn else "")
+        lines.append(f"numbers to consider, best first: {told}")
     counts = ", ".join(f"{name}: {size}" for name, size in zip(names, sizes, strict=True))
     lines.append(f"samples per cluster  {counts}")
     if found.certainty is not None:

@@ -27,6 +27,7 @@ from polyspan.methods.anchor_grmsc.anchors import embed, link_spectrum
 from polyspan.methods.anchor_grmsc.estimator import AnchorGRMSC
 from polyspan.methods.grmsc import GRMSC
 from polyspan.progress import Tell
+from polyspan.selection.drawn import tell_drawn
 from polyspan.selection.grids import anchor_solves, exact_solves, exactly
 from polyspan.selection.shortlist import nesting, shortlist
 from polyspan.selection.viewgraphs import (
@@ -67,6 +68,7 @@ class Evidence(TypedDict, total=False):
     shortlist: list[dict[str, Any]]
     nesting: list[dict[str, Any]]
     graph: dict[str, list[Any]]
+    drawn: str  # what the part of the samples that was looked at can miss; "" if it was all
 
 
 Spectrum = tuple[dict[str, Any], np.ndarray, np.ndarray]  # setting, eigenvalues, eigenvectors
@@ -144,7 +146,7 @@ def count_clusters(
         used), ``scores`` (gap times stability, divided by the largest), ``votes`` (for each number,
         how many settings have their largest gap there), ``eigenvalues`` (the mean spectrum, largest
         first) and ``settings``; without any solution, these are of the mean graph. ``chosen`` is
-        the answer.
+        the answer, and ``drawn`` says what was missed if not all samples were looked at.
 
     Examples
     --------
@@ -213,6 +215,7 @@ def count(
             row["modularity"], row["agreement"] = measured.get(c) or measure(graphs, c)
         rows.append(row)
     evidence |= {"chosen": proposals[0].n_clusters, "shortlist": rows, "nesting": []}
+    evidence["drawn"] = tell_drawn(views.n_samples, SEEN)
     if graphs is not None:
         labels = {c: cluster_vectors(graphs.vectors[:, :c]) for c, _, _ in proposals}
         evidence["nesting"] = nesting(labels)

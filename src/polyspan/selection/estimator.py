@@ -27,7 +27,7 @@ from polyspan.progress import telling
 from polyspan.selection.camps import alternatives
 from polyspan.selection.consensus import FEWEST, consensus, pairwise_nmi, rank_members
 from polyspan.selection.count import Evidence, check_countable, count
-from polyspan.selection.grids import default_members
+from polyspan.selection.grids import MANY_SCALINGS, default_members, exactly
 from polyspan.selection.members import Row, fit_members, html_table, tell_lost, text_table
 from polyspan.selection.placing import Placing, kept_for_placing
 from polyspan.selection.quality import scaled_neighbors, symmetric_graphs, view_modularity
@@ -71,7 +71,8 @@ class ConsensusClusterer(Placing):
     fusion (`MeanGraph`, `NEMO`, `CGD`, `SNF`), early fusion (`ConcatSpectral`, `ConcatKMeans`),
     an ensemble (`FastMICE`) and subspaces (`GRMSC`, with and without the second order). With more
     than 4,000 samples (10,000 with a GPU as ``device``) `AnchorGRMSC` and `LMVSC` replace `GRMSC`,
-    and `CGD` and `SNF`, which hold n x n matrices, leave. `print(model)` lists what ran.
+    `NEMO`, `CGD` and `SNF` leave, and two scalings vote: the one that suits every view best, and
+    one other. `print(model)` lists what ran.
 
     A member is ranked by its agreement with the members of other families (mean normalised mutual
     information) and by the modularity of its clusters on the neighbour graphs of the views. The
@@ -148,7 +149,7 @@ class ConsensusClusterer(Placing):
     Notes
     -----
     A sample may lack views: give its row there as NaN throughout (dense views only). Then only
-    members that allow this run: `MeanGraph`, `NEMO` and, up to 4,000 samples, `GRMSC`.
+    members that allow this run: `MeanGraph` and, up to 4,000 samples, `NEMO` and `GRMSC`.
 
     Examples
     --------
@@ -238,7 +239,10 @@ class ConsensusClusterer(Placing):
         if isinstance(self.scale, str) and self.scale == "auto":
             chosen = [choose_scaling(*one) for one in zip(*views, strict=True)]
             best = [one.allowed[0] for one in chosen]
-            return scalings_for(views), [one.sentence for one in chosen], best
+            suit = scalings_for(views)
+            if not exactly(views, self.device):
+                suit = list(dict.fromkeys([tuple(best), *suit]))[:MANY_SCALINGS]
+            return suit, [one.sentence for one in chosen], best
         given = list(scaling_per_view(self.scale, len(views.arrays), type(self).__name__))
         named = zip(views.names, given, strict=True)
         return [tuple(given)], [f"view {name}: {one!r}, as given" for name, one in named], given

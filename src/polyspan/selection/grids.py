@@ -30,13 +30,10 @@ FULL_GRID_BELOW = 1500  # samples; above, the number of solves falls like 1 / n^
 # 10,000 nine seconds and 11 GiB on a GPU (docs/speed.md).
 EXACT_UP_TO = 4_000
 EXACT_UP_TO_ON_GPU = 10_000
-# `ConcatSpectral` runs up to this many samples. Its eigensolver factorises the k-NN graph, which
-# takes seconds if there are clusters, but on noise 15 s for 5,000 samples, 100 s for 10,000, and
-# more than 250 s for 20,000.
-SPECTRAL_UP_TO = 10_000
+MANY_SCALINGS = 2  # vote where there are more samples than that: the best, and one other
+ENSEMBLE_ANCHORS = 500  # of FastMICE there: half of its default, in half of the time
 FEWEST_ANCHORS = 100
-LINKS = 10_000_000  # of samples to anchors, for the larger number of anchors
-FULL_ANCHOR_GRID_BELOW = 50_000  # samples; above, there are fewer solves
+LINKS = 10_000_000  # of samples to anchors, beyond which there are two anchors per cluster
 
 
 def affinities(n: int, n_clusters: int) -> list[dict[str, Any]]:
@@ -55,27 +52,20 @@ def affinities(n: int, n_clusters: int) -> list[dict[str, Any]]:
 
 
 def anchor_grid(n: int, n_clusters: int) -> list[dict[str, Any]]:
-    """Return the settings of `AnchorGRMSC` in the pool for many samples, the cheapest first.
+    """Return the settings of `AnchorGRMSC` in the pool for many samples.
 
-    There are two numbers of anchors; the smaller is at least five per cluster where that is
-    affordable. The links between samples and the larger number of anchors are at most ten million;
-    where that does not leave room for two numbers, there is only the smaller one. Each
-    representation is used with two numbers of kept links. Above 50,000 samples there are fewer
-    representations, down to one for each scaling, so that the time grows more slowly.
+    There are five anchors per cluster, 100 at least; two where the links between samples and
+    anchors would be more than ten million. The representation is used with two numbers of kept
+    links.
 
     Examples
     --------
-    >>> [len(anchor_grid(n, 10)) for n in (5_000, 50_000, 100_000, 1_000_000)]
-    [16, 16, 8, 4]
-    >>> sorted({params["n_anchors"] for params in anchor_grid(10_000, 10)})
-    [100, 500]
+    >>> anchor_grid(10_000, 10)
+    [{'n_anchors': 100, 'dtype': 'float32', 'n_kept': 3},
+     {'n_anchors': 100, 'dtype': 'float32', 'n_kept': 10}]
     """
-    most = LINKS // n
-    few = max(FEWEST_ANCHORS, min(5 * n_clusters, max(2 * n_clusters, most)))
-    many = min(5 * few, most)
-    solves = anchor_solves([few, many] if many >= 2 * few else [few])
-    solves = solves[: max(len(SCALINGS), int(8 * min(1.0, FULL_ANCHOR_GRID_BELOW / n)))]
-    return [solve | {"n_kept": kept} for solve in solves for kept in (3, 10)]
+    m = max(FEWEST_ANCHORS, min(5 * n_clusters, max(2 * n_clusters, LINKS // n)))
+    return [{"n_anchors": m, "dtype": "float32", "n_kept": kept} for kept in (3, 10)]
 
 
 def default_members(
@@ -88,7 +78,8 @@ def default_members(
 
     Each runs in every scaling; GRMSC, AnchorGRMSC and LMVSC only in those that give most views
     unit length, or in the first where none does. Samples that lack a view leave only the members
-    that take them.
+    that take them. Of many samples no member needs more than time linear in their number, but for
+    the neighbours of up to 20,000 samples, which are searched exactly.
 
     Parameters
     ----------
@@ -122,10 +113,9 @@ def default_members(
             for affinity in affinities(n, n_clusters)
         ]
     else:
-        few = max(FEWEST_ANCHORS, 2 * n_clusters)
-        members += [LMVSC(scale=s, n_anchors=m) for m in (None, min(n, few)) for s in lengths]
-        grid = [p for p in anchor_grid(n, n_clusters) if p["scale"] == SCALINGS[0]]
-        members += [AnchorGRMSC(**(p | {"scale": s})) for p in grid for s in lengths]
+        members += [LMVSC(scale=s) for s in lengths]
+        grid = anchor_grid(n, n_clusters)
+        members += [AnchorGRMSC(scale=s, **params) for s in lengths for params in grid]
     if any(missing_rows(view) is not None for view in views.arrays):
         return [one for one in members if get_tags(one).missing_views]
     return members
@@ -134,15 +124,14 @@ def default_members(
 def cheap_members(n: int, exact: bool) -> list[Callable[..., MultiViewClusterer]]:
     """Members that need no optimisation, by what one calls with a scaling."""
     k, more = min(10, n - 1), min(20, n - 1)
-    found: list[Callable[..., MultiViewClusterer]] = [
-        ConcatKMeans,
+    means = [
         partial(MeanGraph, n_neighbors=k),
         partial(MeanGraph, n_neighbors=more, weights="self_tuning"),
-        partial(NEMO, n_neighbors=more),
     ]
-    if n <= SPECTRAL_UP_TO:
-        found += [partial(ConcatSpectral, n_neighbors=min(k, n - 1)) for k in (10, 30)]
-    return [*found, CGD, SNF, FastMICE] if exact else [*found, FastMICE]
+    early = [partial(ConcatSpectral, n_neighbors=min(k, n - 1)) for k in (10, 30)]
+    if exact:
+        return [ConcatKMeans, *means, partial(NEMO, n_neighbors=more), *early, CGD, SNF, FastMICE]
+    return [ConcatKMeans, *means, early[0], partial(FastMICE, n_anchors=ENSEMBLE_ANCHORS)]
 
 
 def _unit_length(scalings: Sequence[Sequence[Scaling]], scales: Sequence[Any]) -> list[Any]:

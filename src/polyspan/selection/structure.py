@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from polyspan.inputs.scaling import Scaling
 from polyspan.inputs.views import Views
+from polyspan.selection.drawn import tell_drawn
 from polyspan.selection.structure_tests import FEWEST, between, some, within
 from polyspan.solvers.arrays import to_numpy
 
@@ -105,7 +106,10 @@ def find_structure(
             ]
     except TimeoutError:
         return _untested(names, LATE)
-    return _judged(names, agreement, p_between, own)
+    found = _judged(names, agreement, p_between, own)
+    if told := tell_drawn(views.n_samples, SAMPLES):
+        found["sentence"] += f"; {told}"
+    return found
 
 
 def _untested(names: Sequence[str], why: str) -> Structure:

@@ -8,11 +8,16 @@ import scipy.sparse as sp
 from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.metrics import pairwise_distances_argmin
 
-from polyspan.chunked.workers import Cluster, Threads
+from polyspan.chunked.chunks import Span, take_samples
+from polyspan.chunked.workers import Cluster, Threads, bounds
 from polyspan.clustering.spectral import quiet_kmeans, unit_rows
+from polyspan.graphs.knn import entry_rows
 from polyspan.graphs.ties import largest_entries
 from polyspan.solvers.arrays import Array
 from polyspan.solvers.eigen import eigh, highest_eigenpairs
+
+LINKS = 2**18  # between samples, whose coordinates are compared at a time
+SAMPLE = 20_000  # anchors and centres are learnt from at least this many samples
 
 
 def choose_anchors(
@@ -146,6 +151,85 @@ def nearest_center(Y: np.ndarray, centers: np.ndarray) -> np.ndarray:
     array([1, 0], dtype=int32)
     """
     return pairwise_distances_argmin(Y, centers).astype(np.int32)
+
+
+def smooth(Ys: Sequence[np.ndarray], graph: sp.csr_array, steps: int) -> np.ndarray:
+    """Coordinates of all samples, moved towards those of neighbours that are alike, in steps.
+
+    With y_i the coordinates of sample i, of unit length, and s_ij the links of the graph::
+
+        y_i <- y_i + sum_j s_ij max(0, y_i^T y_j) y_j / sum_j s_ij,  scaled to unit length
+
+    A neighbour in another cluster, which a corrupted view may suggest, has no weight, and a sample
+    that has only such neighbours, or none, stays.
+
+    Examples
+    --------
+    >>> graph = sp.csr_array(np.array([[0.0, 2.0, 2.0], [2.0, 0.0, 0.0], [2.0, 0.0, 0.0]]))
+    >>> smooth([np.array([[0.6, 0.8], [0.0, 1.0]]), np.array([[-1.0, 0.0]])], graph, 1).round(2)
+    array([[ 0.45,  0.89],
+           [ 0.28,  0.96],
+           [-1.  ,  0.  ]])
+    """
+    Y, i, j = np.concatenate(Ys), entry_rows(graph), graph.indices
+    degrees = np.asarray(graph.sum(axis=1))[:, None]
+    P = graph.copy()
+    for _ in range(steps):
+        parts = [slice(*span) for span in bounds(len(i), LINKS)]
+        alike = [np.einsum("ij,ij->i", Y[i[part]], Y[j[part]]) for part in parts]
+        P.data = graph.data * np.clip(np.concatenate(alike), 0, None)
+        Y = unit_rows(Y + (P @ Y) / np.where(degrees > 0, degrees, 1))
+    return Y
+
+
+def _rows(Y: np.ndarray, span: tuple[int, int]) -> np.ndarray:
+    return Y[slice(*span)]
+
+
+class Clusters(NamedTuple):
+    """Clusters of the links, and what new samples need to find theirs."""
+
+    labels: np.ndarray
+    graph: Bipartite
+    centers: np.ndarray
+
+
+def cluster_links(
+    workers: Threads | Cluster,
+    Zs: Sequence[Any],
+    spans: list[Span],
+    neighbors: Any,
+    random_state: np.random.RandomState,
+    *,
+    n_clusters: int,
+    n_kept: int | None,
+    smoothing: int,
+    n_init: int,
+) -> Clusters:
+    """Cluster samples by their links to anchors, smoothed over the graph ``neighbors`` if any.
+
+    Examples
+    --------
+    >>> Z, rng = np.kron(np.eye(2), np.ones((3, 2))), np.random.RandomState(0)
+    >>> own = {"n_clusters": 2, "n_kept": None, "smoothing": 0, "n_init": 1}
+    >>> with Threads(1) as workers:
+    ...     found = cluster_links(workers, [Z], [(0, 6)], None, rng, **own)
+    >>> len(set(found.labels[:3])), len(set(found.labels))
+    (1, 2)
+    """
+    graph = bipartite_graph(workers, Zs, n_clusters, n_kept)
+    Ys = workers.map(embed, Zs, graph=graph)
+    if neighbors is not None and smoothing:
+        whole = workers.submit(smooth, Ys, graph=neighbors, steps=smoothing)
+        Ys = workers.map(_rows, [whole] * len(spans), spans)
+    n, most = spans[-1][1], max(SAMPLE, 100 * n_clusters)
+    chosen = np.sort(random_state.choice(n, min(n, most), replace=False))
+    (Y,) = take_samples(workers, workers.map(alone, Ys), spans, chosen)
+    with quiet_kmeans():
+        centers = KMeans(n_clusters, n_init=n_init, random_state=random_state).fit(Y)
+    centers = centers.cluster_centers_
+    labels = workers.collect(workers.map(nearest_center, Ys, centers=centers))
+    return Clusters(np.concatenate(labels), graph, centers)
 
 
 class Frame(NamedTuple):

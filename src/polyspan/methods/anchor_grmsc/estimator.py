@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -31,17 +30,16 @@ from polyspan.base import About, Penalised
 from polyspan.chunked.chunks import Rows, Span, inspect, make_chunks, take_samples
 from polyspan.chunked.sources import is_large, open_views
 from polyspan.chunked.workers import Cluster, Threads, active_client, bounds
-from polyspan.clustering.spectral import quiet_kmeans
 from polyspan.graphs.neighbors import EXACT_BELOW
 from polyspan.inputs.params import integer, neighbors, one_of, param, positive, real
 from polyspan.inputs.rows import check_content, joined
 from polyspan.inputs.views import Views, remember
 from polyspan.methods.anchor_grmsc.anchors import (
+    SAMPLE,
     Bipartite,
     Frame,
-    alone,
-    bipartite_graph,
     choose_anchors,
+    cluster_links,
     embed,
     make_frame,
     nearest_center,
@@ -55,8 +53,6 @@ from polyspan.solvers.arrays import Array
 from polyspan.solvers.cache import shared
 from polyspan.solvers.eigen import eigh
 from polyspan.solvers.loop import Solution
-
-SAMPLE = 20_000  # anchors and centres are learnt from at least this many samples
 
 
 class AnchorGRMSC(Penalised):
@@ -85,6 +81,9 @@ class AnchorGRMSC(Penalised):
         Links of samples to anchors: all of ``|Z|``, or the ``n_kept`` largest for each sample.
     n_kept : int, default=5
         Links kept by ``affinity="sparse"``; with many anchors fewer are often better.
+    smoothing : int, default=10
+        Steps in which the spectral coordinates of a sample move towards those of its neighbours in
+        the views that are alike; 0, or ``lam2=0``, clusters the links to anchors alone.
     second_width : {"own", "first"}, default="own"
         Width of the second-order Gaussian, as in `GRMSC`. Medians of distances are taken over at
         most 2,000 samples.
@@ -176,6 +175,7 @@ class AnchorGRMSC(Penalised):
     alpha: float | None = param(real(0, none="1e-3 min(1, 2000 / n)"), default=None)
     affinity: str = param(one_of("dense", "sparse"), default="sparse")
     n_kept: int = param(integer(1), default=5)
+    smoothing: int = param(integer(0), default=10)
     second_width: str = param(one_of("own", "first"), default="own")
     mu0: float | None = param(
         real(0, open_low=True, none="1e-4 up to 20,000 samples in float64, else 1e-2"), default=None
@@ -211,25 +211,17 @@ class AnchorGRMSC(Penalised):
         """Represent the samples and cluster their links, on the workers."""
         client = active_client(views.arrays)
         with Threads(self.n_jobs) if client is None else Cluster(client) as workers:
-            Zs, spans, found = self._represented(workers, views)
+            Zs, spans, neighbors, found = self._represented(workers, views)
             rng = np.random.RandomState()
             rng.set_state(found.random_state)  # continue after the draws of the representation
             kept = None if self.affinity == "dense" else self.n_kept
-            graph = bipartite_graph(workers, Zs, self.n_clusters, kept)
-            Ys = workers.map(embed, Zs, graph=graph)
-            n, most = views.n_samples, max(SAMPLE, 100 * self.n_clusters)
-            chosen = np.sort(rng.choice(n, min(n, most), replace=False))
-            (Y,) = take_samples(workers, workers.map(alone, Ys), spans, chosen)
-            with quiet_kmeans():
-                kmeans = KMeans(self.n_clusters, n_init=self.n_init, random_state=rng).fit(Y)
-            centers = kmeans.cluster_centers_
-            nearest = workers.collect(workers.map(nearest_center, Ys, centers=centers))
-            labels = np.concatenate(nearest)
+            own = self._given("n_clusters", "smoothing", "n_init")
+            clusters = cluster_links(workers, Zs, spans, neighbors, rng, n_kept=kept, **own)
             # Plain tuples can be saved.
-            learnt = found.extras | {"_bipartite": tuple(graph), "_centers": centers}
+            learnt = {"_bipartite": tuple(clusters.graph), "_centers": clusters.centers}
             if client is None:
                 learnt["representation_"] = np.concatenate(Zs).T
-        return found._replace(Z=labels, extras=learnt)
+        return found._replace(Z=clusters.labels, extras=found.extras | learnt)
 
     def _represented(self, workers: Threads | Cluster, views: Views) -> "Represented":
         """Call `represent`, or reuse an earlier fit inside `polyspan.solvers.cache.sharing`."""
@@ -240,10 +232,10 @@ class AnchorGRMSC(Penalised):
         m = self._count_anchors(views.n_samples)
         own = {"n_anchors": m, "scale": tuple(self._scalings(views))}
         params = self.get_params(deep=False) | own
-        for name in ("n_clusters", "affinity", "n_kept", "n_init", "views"):
+        for name in ("n_clusters", "affinity", "n_kept", "smoothing", "n_init", "views"):
             del params[name]
-        what, size = tuple(sorted(params.items())), views.n_samples * m
-        size *= self._numbers(views).itemsize
+        size = views.n_samples * m * self._numbers(views).itemsize
+        what = tuple(sorted(params.items()))
         return shared(
             represent_problem, what, views.arrays, size, lambda: self.represent(workers, views)
         )
@@ -263,10 +255,10 @@ class AnchorGRMSC(Penalised):
             taken = take_samples(workers, chunks, spans, np.asarray(self.anchors))
             As = [A.toarray() if sp.issparse(A) else A for A in taken]
         alpha = 1e-3 * min(1, 2000 / n) if self.alpha is None else float(self.alpha)
-        recall, L = [1.0] * len(As), None
+        recall, L, S = [1.0] * len(As), None, None
         if self.lam2 > 0:
             graph = self._neighbors(n), alpha, self.second_width
-            L, recall = sample_laplacian(workers, chunks, spans, sample, *graph, rng)
+            L, S, recall = sample_laplacian(workers, chunks, spans, sample, *graph, rng)
         del sample
         run, frame = self._run(), make_frame(As)
         exact = n <= EXACT_BELOW and As[0].dtype == np.float64
@@ -294,7 +286,7 @@ class AnchorGRMSC(Penalised):
         )
         told = (*found.complaints, *unreliable(recall), *unsolved(products))
         found = found._replace(complaints=told, random_state=rng.get_state())
-        return Represented(workers.map(rotated, Zs, U=frame.U), spans, found)
+        return Represented(workers.map(rotated, Zs, U=frame.U), spans, S, found)
 
     def predict(self, X: Any) -> np.ndarray:
         """Assign new samples to the clusters without a new fit (see the notes of the class).
@@ -387,6 +379,7 @@ class Represented(NamedTuple):
 
     Zs: list[Any]
     spans: list[Span]
+    neighbors: Any  # mean graph of the samples, on the workers; None without lam2
     found: Solution
 
 

@@ -23,8 +23,10 @@ def sample_laplacian(
     alpha: float,
     second_width: str,
     random_state: np.random.RandomState,
-) -> tuple[Any, list[float]]:
-    """Compute the Laplacian of all samples and the recall of the neighbours per view.
+) -> tuple[Any, Any, list[float]]:
+    """Compute the Laplacian of all samples, their mean graph, and the recall of the neighbours.
+
+    Laplacian and mean graph stay on the workers; there is a recall for every view.
 
     Parameters
     ----------
@@ -45,9 +47,9 @@ def sample_laplacian(
     >>> X = np.random.default_rng(0).normal(size=(40, 3))
     >>> rng = np.random.RandomState(0)
     >>> with Threads(1) as workers:
-    ...     L, found = sample_laplacian(workers, [[X]], [(0, 40)], [X], 5, 0.1, "own", rng)
-    >>> bool(np.allclose(sparse_laplacian.product(L, np.ones((40, 1))), 0)), found
-    (True, [1.0])
+    ...     L, S, found = sample_laplacian(workers, [[X]], [(0, 40)], [X], 5, 0.1, "own", rng)
+    >>> bool(np.allclose(sparse_laplacian.product(L, np.ones((40, 1))), 0)), S.shape, found
+    (True, (40, 40), [1.0])
     """
     n, v = spans[-1][1], len(sample)
     recalls = [1.0] * v
@@ -75,7 +77,8 @@ def sample_laplacian(
     rows = bounds(n, sparse_laplacian.ROWS)
     blocks = workers.map(sparse_laplacian.sparse_rows, rows, found=found, alpha=alpha)
     fixed = {"alpha": alpha, "order": order, "dtype": sample[0].dtype}
-    return workers.submit(sparse_laplacian.assemble, blocks, found, **fixed), recalls
+    L = workers.submit(sparse_laplacian.assemble, blocks, found, **fixed)
+    return L, workers.submit(_mean_graph, found, rank=rank, dtype=sample[0].dtype), recalls
 
 
 def unreliable(recalls: Sequence[float]) -> list[Warning]:
@@ -94,6 +97,14 @@ def _dense_graph(view: int, chunks: list[Any], k: int, second_width: str) -> spa
     parts = [chunk[view] for chunk in chunks]
     X = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
     return sparse_laplacian.dense_graph(X, k, second_width)
+
+
+def _mean_graph(
+    found: Sequence[sparse_laplacian.Graph], rank: np.ndarray | None, dtype: Any
+) -> sp.csr_array:
+    """Sum of the first-order graphs of the views, with samples in their own order."""
+    S = sp.csr_array(sum(graph.Lambda for graph in found), dtype=dtype)
+    return S if rank is None else S[rank][:, rank]
 
 
 def _by_cell(cells: list[np.ndarray]) -> np.ndarray:
