@@ -25,17 +25,6 @@ KEPT = {"n_anchors": 24, "chunk_size": 1000, "tol": 1e-3, "random_state": 0}
 
 
 @pytest.fixture(scope="module")
-def client():
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
-
-
-@pytest.fixture(scope="module")
 def data():
     return make_subspaces(2400, 4, n_features=[20, 30], noise=0.05, outliers=0.05)
 

@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from polyspan.base.graph import GraphClusterer
+from polyspan.base.kinds import ScaledClusterer
 from polyspan.chunked.chunks import make_chunks
 from polyspan.chunked.graph import normalized_rows
 from polyspan.chunked.sources import is_large, open_views
@@ -20,7 +21,30 @@ from polyspan.solvers.loop import Solution
 CHUNK = 8192  # samples of a file that are read together; 16 times as many on a cluster
 
 
-class ChunkedGraphClusterer(GraphClusterer):
+class TakesFiles(ScaledClusterer):
+    """Base of methods that also take views which are read in chunks."""
+
+    def _open(self, X: Any) -> Views:
+        """Check parameters and sizes of views that are read in chunks; nothing else is read."""
+        self._check_params()
+        if self.views is not None:
+            raise ValueError(
+                "views=... cuts one 2-D array in memory into views; pass files and lazy arrays as "
+                "a list of views instead."
+            )
+        views = Views(*open_views(X))
+        if views.n_samples < 2:
+            raise ValueError(f"view {views.names[0]} has 1 sample; clustering needs at least 2.")
+        self._check_counts(views.n_samples)
+        self._check_scales(len(views.arrays))
+        self.view_names_ = views.names
+        self._view_widths = [int(view.shape[1]) for view in views.arrays]
+        remember(self, sum(self._view_widths))
+        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+        return views
+
+
+class ChunkedGraphClusterer(GraphClusterer, TakesFiles):
     """Base of methods whose graph can be found by rows; samples may lack views.
 
     A subclass has ``rows(workers, chunks, spans)``, which returns the blocks of W.
@@ -48,25 +72,6 @@ class ChunkedGraphClusterer(GraphClusterer):
     def rows(self, workers: Any, chunks: list[Any], spans: list[tuple[int, int]]) -> list[Any]:
         """Blocks of rows of W, which stay on the workers."""
         raise NotImplementedError
-
-    def _open(self, X: Any) -> Views:
-        """Check parameters and sizes of views that are read in chunks; nothing else is read."""
-        self._check_params()
-        if self.views is not None:
-            raise ValueError(
-                "views=... cuts one 2-D array in memory into views; pass files and lazy arrays as "
-                "a list of views instead."
-            )
-        views = Views(*open_views(X))
-        if views.n_samples < 2:
-            raise ValueError(f"view {views.names[0]} has 1 sample; clustering needs at least 2.")
-        self._check_counts(views.n_samples)
-        self._check_scales(len(views.arrays))
-        self.view_names_ = views.names
-        self._view_widths = [int(view.shape[1]) for view in views.arrays]
-        remember(self, sum(self._view_widths))
-        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
-        return views
 
     def _check_scaled(self, views: Views, Xs: list[Array]) -> None:
         if not is_large(views.arrays):

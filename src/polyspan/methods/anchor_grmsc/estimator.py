@@ -27,13 +27,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from polyspan.base import About, Penalised
+from polyspan.base.files import TakesFiles
 from polyspan.chunked.chunks import Rows, Span, inspect, make_chunks, take_samples
 from polyspan.chunked.sources import is_large, open_views
 from polyspan.chunked.workers import Cluster, Threads, active_client, bounds
 from polyspan.graphs.neighbors import EXACT_BELOW
 from polyspan.inputs.params import integer, neighbors, one_of, param, positive, real
 from polyspan.inputs.rows import check_content, joined
-from polyspan.inputs.views import Views, remember
+from polyspan.inputs.views import Views
 from polyspan.methods.anchor_grmsc.anchors import (
     SAMPLE,
     Bipartite,
@@ -55,7 +56,7 @@ from polyspan.solvers.eigen import eigh
 from polyspan.solvers.loop import Solution
 
 
-class AnchorGRMSC(Penalised):
+class AnchorGRMSC(Penalised, TakesFiles):
     """GRMSC for up to millions of samples, represented by anchors; also on Dask.
 
     Parameters
@@ -323,25 +324,6 @@ class AnchorGRMSC(Penalised):
             Zs = workers.map(represent, parts, **fixed)
             Ys = workers.map(embed, Zs, graph=Bipartite(*self._bipartite))
             return np.concatenate(workers.map(nearest_center, Ys, centers=self._centers))
-
-    def _open(self, X: Any) -> Views:
-        """Check parameters and sizes of views that are read in chunks."""
-        self._check_params()
-        if self.views is not None:
-            raise ValueError(
-                "views=... cuts one 2-D array in memory into views; pass files and lazy arrays as "
-                "a list of views instead."
-            )
-        views = Views(*open_views(X))
-        if views.n_samples < 2:
-            raise ValueError(f"view {views.names[0]} has 1 sample; clustering needs at least 2.")
-        self._check_counts(views.n_samples)
-        self._check_scales(len(views.arrays))
-        self.view_names_ = views.names
-        self._view_widths = [int(view.shape[1]) for view in views.arrays]
-        remember(self, sum(self._view_widths))
-        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
-        return views
 
     def _count_anchors(self, n: int) -> int:
         """Return the number of anchors, or raise if it is wrong."""
