@@ -838,7 +838,7 @@ def order_page():
     header = ("method", "data sets", "sorted by class", "shuffled", "sorted - shuffled",
               "two standard errors", "blind", "largest effect")  # fmt: skip
     verdict = (
-        "Every method is blind to the order by this measure."
+        "With its defaults every method is blind to the order by this measure."
         if not bad
         else f"Not blind by this measure: {_list(bad)}."
     )
