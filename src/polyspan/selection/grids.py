@@ -172,7 +172,7 @@ def pool_solves(n: int, n_clusters: int) -> list[dict[str, Any]]:
     """Parameters of `GRMSC` in the pool that change the representation; fewer for many samples.
 
     These are the settings that vote: the orientation as printed in the paper, and ten neighbours
-    where clusters are larger, were in the best third on fewer than one data set in five.
+    where clusters are larger, were rarely in the best third.
 
     Examples
     --------
