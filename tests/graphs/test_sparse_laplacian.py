@@ -130,7 +130,7 @@ def test_groups_are_the_small_components_of_the_consistent_graph(monkeypatch):
     sizes = np.bincount(component)
     assert sizes.max() > 7
     assert {2, 7} < set(sizes)  # one is just small enough
-    members, V, w = L.groups
+    members, V, _, w = L.groups
     small = (sizes[component] > 1) & (sizes[component] <= 7)
     assert set(members) == set(np.flatnonzero(small))
     # D - S between members of the same group, nothing between groups

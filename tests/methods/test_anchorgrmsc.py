@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from polyspan import GRMSC, AnchorGRMSC
 from polyspan.chunked import chunks
+from polyspan.chunked.workers import Threads
 from polyspan.clustering.affinity import affinity_matrix
 from polyspan.clustering.spectral import spectral_clustering
 from polyspan.datasets import load_dataset, make_subspaces
@@ -44,6 +45,48 @@ def planted(n=600, seed=0, **more):
 
 
 SETTINGS = [(0.1, 1.0), (1.0, 10.0), (100.0, 1000.0)]
+
+
+# ---- elsewhere than on the CPU ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lam2", [1.0, 0.0])
+@pytest.mark.parametrize("n", [600, 2_500])  # dense and sparse graphs
+def test_the_solver_on_a_device_is_the_one_on_the_cpu(n, lam2):
+    pytest.importorskip("torch")
+    views = planted(n).views
+    given = {"n_anchors": 20, "lam2": lam2, "chunk_size": 256, "random_state": 0}
+    here, there = (AnchorGRMSC(3, device=d, **given).fit(views) for d in (None, "cpu"))
+    assert there.products_ == here.products_
+    assert there.history_.keys() == here.history_.keys()
+    # Only the order of the sums differs.
+    assert_allclose(there.representation_, here.representation_, rtol=0, atol=1e-10)
+    assert_array_equal(there.labels_, here.labels_)
+
+
+def test_neighbours_of_many_samples_are_searched_on_the_device(monkeypatch):
+    pytest.importorskip("torch")
+    for place in (search, laplacian):
+        monkeypatch.setattr(place, "EXACT_BELOW", 2_000)
+    monkeypatch.setattr(search, "PROBES", 1)
+    views = planted(2_500).views
+    here, there = (
+        AnchorGRMSC(3, n_anchors=20, device=d, random_state=0).fit(views) for d in (None, "cpu")
+    )
+    assert min(here.recall_) < 1
+    assert there.recall_ == [1.0, 1.0]
+    assert clustering_scores(here.labels_, there.labels_)["nmi"] > 0.9
+    monkeypatch.setattr(laplacian, "LIMIT", 2_400)
+    assert AnchorGRMSC(3, n_anchors=20, device="cpu", random_state=0).fit(views).recall_ != [1, 1]
+
+
+def test_a_device_with_too_little_memory_is_refused(monkeypatch):
+    pytest.importorskip("torch")
+    monkeypatch.setattr(checks, "check_device", lambda owner, device: 1_000)
+    with pytest.raises(MemoryError, match="but 0 GiB are free on cpu: lower n_anchors"):
+        AnchorGRMSC(3, n_anchors=20, device="cpu").fit(planted().views)
+    with pytest.raises(ValueError, match="device='nowhere' is not available here"):
+        AnchorGRMSC(3, n_anchors=20, device="nowhere").fit(planted().views)
 
 
 # ---- the mathematics -----------------------------------------------------------------------------
@@ -244,7 +287,9 @@ def test_labels_are_smoothed_over_the_mutual_neighbours_of_the_views(cells, monk
 def test_a_neighbour_in_another_cluster_does_not_pull():
     Y = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [-0.6, 0.8]])
     graph = sp.csr_array(np.array([[0, 0.1, 9, 9], [0.1, 0, 0, 0], [9, 0, 0, 0], [9, 0, 0, 0]]))
-    assert_array_equal(smooth([Y[:1], Y[1:]], graph, 10), Y)
+    with Threads(1) as workers:
+        moved = smooth(workers, [Y[:1], Y[1:]], [(0, 1), (1, len(Y))], graph, 10)
+    assert_array_equal(np.concatenate(moved), Y)
 
 
 @pytest.mark.slow
@@ -508,8 +553,8 @@ def test_what_does_not_fit_is_refused(monkeypatch):
     monkeypatch.setattr(checks, "available_memory", lambda: 2**30)
     many = Views([np.broadcast_to(np.arange(50.0), (4_000_000, 50))] * 3, ["0", "1", "2"])
     with pytest.raises(MemoryError, match=r"4000000 samples with 100 anchors needs about \d+ GiB"):
-        checks.check_room(many, 100, 10, 4)
-    checks.check_room(Views([many.arrays[0][:10_000]], ["0"]), 100, 10, 8)
+        checks.check_room(many, 100, 10, 4, None)
+    checks.check_room(Views([many.arrays[0][:10_000]], ["0"]), 100, 10, 8, None)
 
 
 def test_says_when_it_did_not_converge():

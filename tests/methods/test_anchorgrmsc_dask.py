@@ -128,3 +128,9 @@ def test_a_cluster_without_workers_yet_is_waited_for(data, wanted):
             model = AnchorGRMSC(4, **KEPT).fit(lazy(data.views))
         timer.join()
     assert_array_equal(model.labels_, wanted.labels_)
+
+
+def test_a_device_is_refused(client, data):
+    pytest.importorskip("torch")
+    with pytest.raises(ValueError, match="device='cpu' is for one machine, not for a Dask cluster"):
+        AnchorGRMSC(4, device="cpu").fit(lazy(data.views))

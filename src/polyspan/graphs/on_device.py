@@ -1,8 +1,10 @@
-"""Nearest neighbours on an accelerator: every distance, in blocks of rows, with torch."""
+"""On an accelerator, with torch: nearest neighbours by every distance, and the Laplacian."""
 
 import numpy as np
+import scipy.sparse as sp
 
-from polyspan.inputs.devices import move_arrays
+from polyspan.graphs.sparse_laplacian import Groups, Laplacian
+from polyspan.inputs.devices import move_arrays, move_csr
 
 LIMIT = 200_000  # samples up to which comparing all pairs is faster than the search in cells
 BLOCK = 2**28  # distances held at a time: 1 GB in float32
@@ -41,3 +43,24 @@ def device_neighbors(X: np.ndarray, k: int, device: str) -> tuple[np.ndarray, np
         low = (low + lengths[start : start + step, None]).clip(min=0)
         ids[start : start + step], squares[start : start + step] = found.cpu(), low.cpu()
     return ids, squares
+
+
+def move_laplacian(L: Laplacian, device: str) -> Laplacian:
+    """Move a Laplacian to a device, with all rows in one block.
+
+    Examples
+    --------
+    >>> import pytest; torch = pytest.importorskip("torch")
+    >>> from polyspan.graphs.sparse_laplacian import assemble, dense_graph, product, sparse_rows
+    >>> found = [dense_graph(np.random.default_rng(0).normal(size=(30, 4)), 5)]
+    >>> L = assemble([sparse_rows((0, 30), found, 0.1)], found, 0.1)
+    >>> there = product(move_laplacian(L, "cpu"), torch.eye(30, dtype=torch.float64))
+    >>> np.allclose(product(L, np.eye(30)), there)
+    True
+    """
+    members, V, V_T, w = L.groups
+    order = np.arange(len(L.degrees)) if L.order is None else L.order
+    U, degrees, order, members, w = move_arrays([L.U, L.degrees, order, members, w], device)
+    groups = Groups(members, move_csr(V, device), move_csr(V_T, device), w)
+    S = move_csr(sp.vstack(L.S, format="csr"), device)
+    return Laplacian([S], U, degrees, order, groups)

@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from array_api_compat import array_namespace
 from scipy.sparse.csgraph import connected_components
 
 from polyspan.graphs import proximity
 from polyspan.graphs.neighbors import Found
-from polyspan.solvers.arrays import Array
+from polyspan.solvers.arrays import Array, like, sum_products, to_numpy
 
 ROWS = 8_192  # rows of the sparse part processed at a time, so that their numbers fit in the cache
 GROUP = 64  # at most this many samples in a group of the consistent graph that is solved exactly
@@ -41,6 +42,7 @@ class Groups(NamedTuple):
 
     members: np.ndarray  # group after group
     V: sp.csr_array
+    V_T: sp.csr_array
     w: np.ndarray
 
 
@@ -201,23 +203,24 @@ def _groups(
         first += block.shape[0]
     i, j, weight = (np.concatenate(parts) for parts in (rows, columns, weights))
     sizes = size[members]
-    w, V = [np.empty(0)], [np.empty(0)]
+    w, vectors = [np.empty(0)], [np.empty(0)]
     for s in np.unique(sizes):  # all groups of one size at once
         low, high = np.searchsorted(sizes, [s, s + 1])
         own = (i >= low) & (i < high)
         dense = np.zeros((high - low, s))
         dense[i[own] - low, (j[own] - low) % s] = -weight[own]
         dense[np.arange(high - low), np.arange(high - low) % s] += degrees[members[low:high]]
-        values, vectors = np.linalg.eigh(dense.reshape(-1, s, s))
+        values, own_vectors = np.linalg.eigh(dense.reshape(-1, s, s))
         # Eigenvalues near zero would amplify rounding errors; a preconditioner need not be exact.
         w.append(np.maximum(values, FLOOR * values[:, -1:]).ravel())
-        V.append(vectors.ravel())
+        vectors.append(own_vectors.ravel())
     ends = np.concatenate([[0], np.cumsum(sizes)])
     begin = np.arange(len(members)) - _within(sizes)  # of the group
     indices = np.repeat(begin, sizes) + np.arange(ends[-1]) - np.repeat(ends[:-1], sizes)
     shape = (len(members), len(members))
-    rotation = sp.csr_array((np.concatenate(V), indices, ends), shape=shape)
-    return Groups(members, _narrow(rotation, dtype), np.concatenate(w).astype(dtype))
+    rotation = sp.csr_array((np.concatenate(vectors), indices, ends), shape=shape)
+    V = _narrow(rotation, dtype)
+    return Groups(members, V, _narrow(sp.csr_array(V.T), dtype), np.concatenate(w).astype(dtype))
 
 
 def _within(sizes: np.ndarray) -> np.ndarray:
@@ -238,9 +241,9 @@ def _narrow(block: sp.csr_array, dtype: Any) -> sp.csr_array:
     return sp.csr_array(parts, shape=block.shape)
 
 
-def product(L: Laplacian, Z: np.ndarray) -> np.ndarray:
+def product(L: Laplacian, Z: Array) -> Array:
     """Product of L with the columns of Z, samples in rows and in the order of L."""
-    out = np.empty_like(Z)
+    out = array_namespace(Z).empty_like(Z)
     UZ = L.U.T @ Z
     for rows, block in _blocks(L):
         out[rows] = _times(L, rows, block, Z, UZ)
@@ -252,9 +255,7 @@ def _blocks(L: Laplacian) -> list[tuple[slice, sp.csr_array]]:
     return [(slice(int(b) - S.shape[0], int(b)), S) for S, b in zip(L.S, ends, strict=True)]
 
 
-def _times(
-    L: Laplacian, rows: slice, block: sp.csr_array, Z: np.ndarray, UZ: np.ndarray
-) -> np.ndarray:
+def _times(L: Laplacian, rows: slice, block: sp.csr_array, Z: Array, UZ: Array) -> Array:
     """Some rows of L Z; UZ is U^T Z."""
     part = L.degrees[rows, None] * Z[rows]
     part -= block @ Z
@@ -264,13 +265,13 @@ def _times(
 
 def solve(
     L: Laplacian,
-    Zs: Sequence[np.ndarray],
-    Fs: Sequence[np.ndarray],
+    Zs: Sequence[Array],
+    Fs: Sequence[Array],
     weight: float,
     shift: np.ndarray,
     tol: float,
     max_iter: int = MAX_PRODUCTS,
-) -> tuple[np.ndarray, int]:
+) -> tuple[Array, int]:
     """Step X from Z that makes ``shift_i X_i + weight L (Z + X)_i = F_i`` for every column i.
 
     Uses conjugate gradients on all columns at once; the constant vectors, which L maps to zero, are
@@ -313,27 +314,26 @@ def solve(
     True
     """
     Z, R = (_ordered(parts, L.order) for parts in (Zs, Fs))
-    dtype = Z.dtype
-    shift = shift.astype(dtype)
+    xp = array_namespace(R)
+    shift = like(shift, R)
     blocks = _blocks(L)
-    members, V, w = L.groups
-    back_rotation = sp.csr_array(V.T)
+    members, V, V_T, w = L.groups
     spread = shift + weight * w[:, None]
-    P, AP = np.zeros_like(R), np.empty_like(R)  # AP also holds the preconditioned residual
+    P, AP = xp.zeros_like(R), xp.empty_like(R)  # AP also holds the preconditioned residual
 
-    def sum_products(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-        return np.einsum("ij,ij->j", A, B).astype(np.float64)
+    def products(A: Array, B: Array) -> np.ndarray:
+        return to_numpy(sum_products(A, B, 0)).astype(np.float64)
 
     def by_diagonal(rows: slice) -> Any:
         """Precondition some rows of R into AP, and return the product of the two."""
         AP[rows] = R[rows] / (shift + weight * L.degrees[rows, None])
-        return sum_products(R[rows], AP[rows])
+        return products(R[rows], AP[rows])
 
     def in_groups() -> Any:
         """Use the exact inverse within groups instead, and return the change of the product."""
         inside = R[members]
-        exact = V @ ((back_rotation @ inside) / spread)
-        change = sum_products(inside, exact - AP[members])
+        exact = V @ ((V_T @ inside) / spread)
+        change = products(inside, exact - AP[members])
         AP[members] = exact
         return change
 
@@ -341,12 +341,12 @@ def solve(
     UZ = L.U.T @ Z
     for rows, block in blocks:
         R[rows] -= weight * _times(L, rows, block, Z, UZ)
-    means = R.mean(axis=0, dtype=np.float64).astype(dtype)
+    means = like(xp.sum(R, axis=0, dtype=xp.float64) / R.shape[0], R)
     R -= means
     X = Z  # its memory
     X[:] = means / shift
     left = sum(by_diagonal(rows) for rows, _ in blocks) + in_groups()
-    beta = np.zeros(len(shift), dtype=dtype)
+    beta = xp.zeros_like(shift)
     done, least = 1, left
     while np.any(going := (left > tol**2 * size) & (left <= WORSE * least)) and done < max_iter:
         UP: Any = 0.0
@@ -360,25 +360,25 @@ def solve(
             part *= weight
             part += shift * P[rows]
             AP[rows] = part
-            curvature = curvature + sum_products(P[rows], part)
+            curvature = curvature + products(P[rows], part)
         # A column that is done no longer changes.
         step = np.where((curvature > 0) & going, left, 0)
-        step = (step / np.where(curvature > 0, curvature, 1)).astype(dtype)
+        step = like(step / np.where(curvature > 0, curvature, 1), R)
         before, left = left, 0.0
         for rows, _ in blocks:  # while they are in the cache
             X[rows] += step * P[rows]
             R[rows] -= step * AP[rows]
             left = left + by_diagonal(rows)
         left = left + in_groups()
-        beta = np.where(going, left / np.where(before > 0, before, 1), 0).astype(dtype)
+        beta = like(np.where(going, left / np.where(before > 0, before, 1), 0), R)
         done, least = done + 1, np.minimum(least, left)
     if L.order is not None:
-        back = np.empty_like(X)
+        back = xp.empty_like(X)
         back[L.order] = X
         X = back
     return X, done
 
 
-def _ordered(parts: Sequence[np.ndarray], order: np.ndarray | None) -> np.ndarray:
-    whole = np.concatenate(parts)
+def _ordered(parts: Sequence[Array], order: Array | None) -> Array:
+    whole = array_namespace(*parts).concat(list(parts))
     return whole if order is None else whole[order]

@@ -1,5 +1,6 @@
 """Move views to an accelerator with torch, for ``device="cuda"`` and similar."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,22 @@ def card_name(device: str) -> str:
     """Name of the card behind a device, or the device itself if its card has no name."""
     torch = _torch(device)
     return torch.cuda.get_device_name(device) if torch.device(device).type == "cuda" else device
+
+
+def move_csr(S: sp.csr_array, device: str) -> Any:
+    """Move a sparse matrix to a device, where it can be multiplied by dense ones.
+
+    Examples
+    --------
+    >>> import pytest; torch = pytest.importorskip("torch")
+    >>> (move_csr(sp.csr_array(np.eye(2)), "cpu") @ torch.ones(2, 1).double()).ravel().tolist()
+    [1.0, 1.0]
+    """
+    torch = _torch(device)
+    parts = [torch.asarray(part) for part in (S.indptr, S.indices, S.data)]
+    with warnings.catch_warnings():  # torch calls them a trial
+        warnings.simplefilter("ignore", UserWarning)
+        return torch.sparse_csr_tensor(*parts, size=S.shape).to(device)
 
 
 def move_arrays(Xs: list[Array], device: str) -> list[Array]:

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from array_api_compat import device as array_device
 from sklearn.utils import get_tags
 
-from polyspan.base import MultiViewClusterer
+from polyspan.base import MultiViewClusterer, OnDevice
 from polyspan.inputs.rows import missing_rows
 from polyspan.inputs.scaling import Scaling
 from polyspan.inputs.views import Views
@@ -88,7 +88,7 @@ def default_members(
     n_clusters : int
         Number of clusters, which limits neighbourhoods.
     device : str or None
-        Where GRMSC computes.
+        Where the members compute that can do so elsewhere.
     scalings : sequence of scalings
         One per view in each, or one for all views.
 
@@ -107,7 +107,7 @@ def default_members(
     members = [one(scale=s) for one in cheap_members(n, exact) for s in scales]
     if exact:
         members += [
-            GRMSC(scale=s, device=device, **solve, **affinity)
+            GRMSC(scale=s, **solve, **affinity)
             for solve in pool_solves(n, n_clusters)
             for s in lengths
             for affinity in affinities(n, n_clusters)
@@ -116,6 +116,9 @@ def default_members(
         members += [LMVSC(scale=s) for s in lengths]
         grid = anchor_grid(n, n_clusters)
         members += [AnchorGRMSC(scale=s, **params) for s in lengths for params in grid]
+    for one in members:
+        if isinstance(one, OnDevice):
+            one.device = device
     if any(missing_rows(view) is not None for view in views.arrays):
         return [one for one in members if get_tags(one).missing_views]
     return members

@@ -25,6 +25,32 @@ def astype(x: Array, dtype: Any) -> Array:
     return xp.astype(x, getattr(xp, dtype) if isinstance(dtype, str) else dtype, copy=False)
 
 
+def like(x: Array, other: Array) -> Array:
+    """Return x as an array of the library, dtype and device of another; copied only if needed.
+
+    Examples
+    --------
+    >>> like(np.array([1.0, 2.0]), np.zeros(1, dtype=np.float32)).dtype
+    dtype('float32')
+    """
+    if is_numpy_array(other):
+        return np.asarray(x, dtype=other.dtype)
+    return array_namespace(other).asarray(x, dtype=other.dtype, device=device(other))
+
+
+def sum_products(A: Array, B: Array, axis: int) -> Array:
+    """Inner products of the columns (axis 0) or the rows (axis 1) of two matrices.
+
+    Examples
+    --------
+    >>> sum_products(np.array([[1.0, 2.0], [3.0, 4.0]]), np.ones((2, 2)), 1)
+    array([3., 7.])
+    """
+    if is_numpy_array(A):
+        return np.einsum("ij,ij->j" if axis == 0 else "ij,ij->i", A, B)  # no temporary
+    return array_namespace(A).sum(A * B, axis=axis)
+
+
 def gram(X: Array) -> Array:
     """Inner products of the rows of X, dense; X may be scipy.sparse."""
     return (X @ X.T).toarray() if sp.issparse(X) else X @ X.T

@@ -153,7 +153,9 @@ def nearest_center(Y: np.ndarray, centers: np.ndarray) -> np.ndarray:
     return pairwise_distances_argmin(Y, centers).astype(np.int32)
 
 
-def smooth(Ys: Sequence[np.ndarray], graph: sp.csr_array, steps: int) -> np.ndarray:
+def smooth(
+    workers: Threads | Cluster, Ys: Sequence[Any], spans: list[Span], graph: Any, steps: int
+) -> list[Any]:
     """Coordinates of all samples, moved towards those of neighbours that are alike, in steps.
 
     With y_i the coordinates of sample i, of unit length, and s_ij the links of the graph::
@@ -166,24 +168,32 @@ def smooth(Ys: Sequence[np.ndarray], graph: sp.csr_array, steps: int) -> np.ndar
     Examples
     --------
     >>> graph = sp.csr_array(np.array([[0.0, 2.0, 2.0], [2.0, 0.0, 0.0], [2.0, 0.0, 0.0]]))
-    >>> smooth([np.array([[0.6, 0.8], [0.0, 1.0]]), np.array([[-1.0, 0.0]])], graph, 1).round(2)
+    >>> Ys = [np.array([[0.6, 0.8], [0.0, 1.0]]), np.array([[-1.0, 0.0]])]
+    >>> with Threads(1) as workers:
+    ...     np.concatenate(smooth(workers, Ys, [(0, 2), (2, 3)], graph, 1)).round(2)
     array([[ 0.45,  0.89],
            [ 0.28,  0.96],
            [-1.  ,  0.  ]])
     """
-    Y, i, j = np.concatenate(Ys), entry_rows(graph), graph.indices
-    degrees = np.asarray(graph.sum(axis=1))[:, None]
-    P = graph.copy()
+    blocks = workers.map(_rows, [graph] * len(spans), spans)
     for _ in range(steps):
-        parts = [slice(*span) for span in bounds(len(i), LINKS)]
-        alike = [np.einsum("ij,ij->i", Y[i[part]], Y[j[part]]) for part in parts]
-        P.data = graph.data * np.clip(np.concatenate(alike), 0, None)
-        Y = unit_rows(Y + (P @ Y) / np.where(degrees > 0, degrees, 1))
-    return Y
+        whole = workers.submit(np.concatenate, list(Ys))
+        Ys = workers.map(_smoothed, blocks, Ys, whole=whole)
+    return list(Ys)
 
 
-def _rows(Y: np.ndarray, span: tuple[int, int]) -> np.ndarray:
-    return Y[slice(*span)]
+def _rows(graph: sp.csr_array, span: tuple[int, int]) -> sp.csr_array:
+    return graph[slice(*span)]
+
+
+def _smoothed(block: sp.csr_array, Y: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """One step for some rows of the graph, whose coordinates are Y, among those of all samples."""
+    i, j, P = entry_rows(block), block.indices, block.copy()
+    parts = [slice(*span) for span in bounds(len(i), LINKS)]
+    alike = [np.einsum("ij,ij->i", Y[i[part]], whole[j[part]]) for part in parts]
+    P.data = block.data * np.clip(np.concatenate(alike), 0, None)
+    degrees = np.asarray(block.sum(axis=1))[:, None]
+    return unit_rows(Y + (P @ whole) / np.where(degrees > 0, degrees, 1))
 
 
 class Clusters(NamedTuple):
@@ -220,8 +230,7 @@ def cluster_links(
     graph = bipartite_graph(workers, Zs, n_clusters, n_kept)
     Ys = workers.map(embed, Zs, graph=graph)
     if neighbors is not None and smoothing:
-        whole = workers.submit(smooth, Ys, graph=neighbors, steps=smoothing)
-        Ys = workers.map(_rows, [whole] * len(spans), spans)
+        Ys = smooth(workers, Ys, spans, neighbors, smoothing)
     n, most = spans[-1][1], max(SAMPLE, 100 * n_clusters)
     chosen = np.sort(random_state.choice(n, min(n, most), replace=False))
     (Y,) = take_samples(workers, workers.map(alone, Ys), spans, chosen)

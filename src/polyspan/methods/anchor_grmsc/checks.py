@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from polyspan.chunked.workers import active_client
+from polyspan.inputs.devices import check_device
 from polyspan.inputs.memory import available_memory
 from polyspan.inputs.scaling import (
     STANDARDISED,
@@ -32,7 +33,7 @@ def kind_of_anchors(value: Any) -> str | None:
     return None if usable and found.min() >= 0 else words
 
 
-def check_room(views: Views, m: int, k: int, size: int) -> None:
+def check_room(views: Views, m: int, k: int, size: int, device: str | None) -> None:
     """Raise if m anchors and k neighbours, in numbers of ``size`` bytes, do not fit in memory."""
     n = views.n_samples
     reduced = sum(min(m, int(view.shape[1])) + 1 for view in views.arrays)
@@ -45,6 +46,15 @@ def check_room(views: Views, m: int, k: int, size: int) -> None:
         found = client.scheduler_info(n_workers=-1)["workers"].values()
         limits = [worker["memory_limit"] for worker in found]
         free, where = sum(limits) if all(limits) else None, "on the cluster"
+        if device is not None:
+            raise ValueError(
+                f"AnchorGRMSC: device={device!r} is for one machine, not for a Dask cluster: use "
+                "device=None, or views in memory or in files."
+            )
+    elif device is not None:
+        there = check_device("AnchorGRMSC", device)
+        if there is not None and (free is None or there < free):
+            free, where = there, f"free on {device}"
     if free is not None and need > free:
         raise MemoryError(
             f"AnchorGRMSC on {n} samples with {m} anchors needs about {need / 2**30:.0f} GiB, "

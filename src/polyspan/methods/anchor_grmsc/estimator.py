@@ -26,7 +26,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from polyspan.base import About, Penalised
+from polyspan.base import About, OnDevice, Penalised
 from polyspan.base.files import TakesFiles
 from polyspan.chunked.chunks import Rows, Span, inspect, make_chunks, take_samples
 from polyspan.chunked.sources import is_large, open_views
@@ -49,15 +49,21 @@ from polyspan.methods.anchor_grmsc.anchors import (
 )
 from polyspan.methods.anchor_grmsc.checks import check_room, in_numpy, kind_of_anchors
 from polyspan.methods.anchor_grmsc.laplacian import sample_laplacian, unreliable
-from polyspan.methods.anchor_grmsc.solver import gram, represent, solve_anchors, unsolved
+from polyspan.methods.anchor_grmsc.solver import (
+    gram,
+    represent,
+    solve_anchors,
+    solve_on_device,
+    unsolved,
+)
 from polyspan.solvers.arrays import Array
 from polyspan.solvers.cache import shared
 from polyspan.solvers.eigen import eigh
 from polyspan.solvers.loop import Solution
 
 
-class AnchorGRMSC(Penalised, TakesFiles):
-    """GRMSC for up to millions of samples, represented by anchors; also on Dask.
+class AnchorGRMSC(OnDevice, Penalised, TakesFiles):
+    """GRMSC for up to millions of samples, represented by anchors; also on Dask, or on a GPU.
 
     Parameters
     ----------
@@ -111,6 +117,10 @@ class AnchorGRMSC(Penalised, TakesFiles):
         Samples processed at a time; dask arrays keep their own chunks if these are smaller.
     n_jobs : int or None, default=None
         Number of threads; None is as many as BLAS may use. The result does not depend on it.
+    device : str or None, default=None
+        An accelerator on which Z is solved for, such as ``"cuda"`` (needs torch; not with Dask),
+        and the neighbours of 20,000 to 200,000 samples are searched, exactly. The rest is computed
+        on the CPU.
     views : list of slices or of column lists, default=None
         Cuts a single 2-D ``X`` in memory into views, for pipelines and grid search.
     random_state : int, RandomState or None, default=None
@@ -201,7 +211,7 @@ class AnchorGRMSC(Penalised, TakesFiles):
         """
         views = self._open(X) if is_large(X) else in_numpy(super().check(X), self.scale)
         n, size = views.n_samples, self._numbers(views).itemsize
-        check_room(views, self._count_anchors(n), self._neighbors(n), size)
+        check_room(views, self._count_anchors(n), self._neighbors(n), size, self.device)
         return views
 
     def scaled(self, views: Views) -> list[Array]:
@@ -259,7 +269,9 @@ class AnchorGRMSC(Penalised, TakesFiles):
         recall, L, S = [1.0] * len(As), None, None
         if self.lam2 > 0:
             graph = self._neighbors(n), alpha, self.second_width
-            L, S, recall = sample_laplacian(workers, chunks, spans, sample, *graph, rng)
+            L, S, recall = sample_laplacian(
+                workers, chunks, spans, sample, *graph, rng, self.device
+            )
         del sample
         run, frame = self._run(), make_frame(As)
         exact = n <= EXACT_BELOW and As[0].dtype == np.float64
@@ -268,10 +280,11 @@ class AnchorGRMSC(Penalised, TakesFiles):
             penalty["mu0"] = 1e-4 if exact else 1e-2
         coordinates = workers.map(project, chunks, frame=workers.share(frame))
         chunks.clear()  # their memory is needed
-        Zs, products = solve_anchors(
-            workers, coordinates, spans, frame, L, lam1=self.lam1, lam2=self.lam2, **penalty,
-            run=run,
-        )  # fmt: skip
+        given: dict[str, Any] = {"lam1": self.lam1, "lam2": self.lam2, "run": run} | penalty
+        if self.device is None:
+            Zs, products = solve_anchors(workers, coordinates, spans, frame, L, **given)
+        else:
+            Zs, products = solve_on_device(self.device, coordinates, spans, frame, L, **given)
         del L
         # What predict needs: Psi^{1/2} A, in the coordinates of the solver.
         w, V = eigh(sum(workers.collect(workers.map(gram, Zs))))

@@ -8,7 +8,8 @@ import scipy.sparse as sp
 
 from polyspan.chunked.workers import bounds
 from polyspan.graphs import proximity, sparse_laplacian
-from polyspan.graphs.neighbors import neighbors, recall
+from polyspan.graphs.neighbors import EXACT_BELOW, Found, neighbors, recall
+from polyspan.graphs.on_device import LIMIT, device_neighbors
 from polyspan.solvers.arrays import Array
 
 DENSE_BELOW = 2_000  # up to this many samples the graphs are exactly those of GRMSC
@@ -23,6 +24,7 @@ def sample_laplacian(
     alpha: float,
     second_width: str,
     random_state: np.random.RandomState,
+    device: str | None = None,
 ) -> tuple[Any, Any, list[float]]:
     """Compute the Laplacian of all samples, their mean graph, and the recall of the neighbours.
 
@@ -40,6 +42,8 @@ def sample_laplacian(
         Parameters of `AnchorGRMSC`.
     random_state : RandomState
         Chooses the samples for the medians, the cells and the recall.
+    device : str, optional
+        An accelerator that compares all pairs of 20,000 to 200,000 samples, instead of cells.
 
     Examples
     --------
@@ -63,6 +67,10 @@ def sample_laplacian(
         for view, X in enumerate(sample):
             sigmas.append(proximity.median_distance(proximity.squared_distances(X[few])))
             seed = random_state.randint(2**31)
+            if device is not None and EXACT_BELOW < n <= LIMIT and not sp.issparse(X):
+                whole = np.concatenate([chunk[view] for chunk in chunks])
+                lists.append([Found(*device_neighbors(whole, k, device))])
+                continue
             near, cells = neighbors(workers, chunks, spans, view, k, X, seed)
             lists.append(near)
             if cells is not None:

@@ -19,12 +19,16 @@ Samples are in rows below: Z, D, Y2 are n x m, chunk by chunk.
 from typing import Any, NamedTuple
 
 import numpy as np
+from array_api_compat import array_namespace
 from sklearn.exceptions import ConvergenceWarning
 
-from polyspan.chunked.workers import pick
+from polyspan.chunked.workers import Threads, pick
 from polyspan.graphs import sparse_laplacian
+from polyspan.graphs.on_device import move_laplacian
+from polyspan.inputs.devices import move_arrays
 from polyspan.methods.anchor_grmsc.anchors import Frame, project
 from polyspan.solvers import prox
+from polyspan.solvers.arrays import Array, astype, like, sum_products, to_numpy
 from polyspan.solvers.eigen import eigh
 from polyspan.solvers.loop import Run
 from polyspan.solvers.reductions import largest_entry
@@ -33,20 +37,20 @@ from polyspan.solvers.reductions import largest_entry
 class Part(NamedTuple):
     """State of the solver for a chunk of samples, in rows."""
 
-    D: np.ndarray  # X - A Z
-    Y1: np.ndarray
-    Z: np.ndarray
-    Y2: np.ndarray
-    h: np.ndarray  # E = h Y1' for every view
+    D: Array  # X - A Z
+    Y1: Array
+    Z: Array
+    Y2: Array
+    h: Array  # E = h Y1' for every view
 
 
 class Early(NamedTuple):
     """The same while E = 0 and Q = 0: Y1 = m X - A S and Y2 = S, with m the sum of all mu."""
 
-    X: np.ndarray
-    C: np.ndarray  # A^T X
-    Z: np.ndarray
-    S: np.ndarray  # sum of all mu Z
+    X: Array
+    C: Array  # A^T X
+    Z: Array
+    S: Array  # sum of all mu Z
 
 
 def solve_anchors(
@@ -120,6 +124,19 @@ def solve_anchors(
     return [workers.submit(pick, part, 2) for part in parts], products
 
 
+def solve_on_device(
+    device: str, Xs: list[np.ndarray], spans: list[Any], frame: Frame, L: Any, **fixed: Any
+) -> tuple[list[np.ndarray], list[int]]:
+    """`solve_anchors` on an accelerator, with all samples in one chunk; Z comes back in NumPy."""
+    n = spans[-1][1]
+    there = None if L is None else move_laplacian(L, device)
+    with Threads(1) as alone:
+        X = move_arrays([np.concatenate(Xs)], device)
+        (Z,), products = solve_anchors(alone, X, [(0, n)], frame, there, **fixed)
+    Z = to_numpy(Z)
+    return [Z[slice(*span)] for span in spans], products
+
+
 def unsolved(products: list[int]) -> list[Warning]:
     """A warning if systems reached the maximum number of products with the Laplacian."""
     if max(products, default=0) < sparse_laplacian.MAX_PRODUCTS:
@@ -131,30 +148,27 @@ def unsolved(products: list[int]) -> list[Warning]:
     return [ConvergenceWarning(words)]
 
 
-def begin(X: np.ndarray, frame: Frame) -> Early:
+def begin(X: Array, frame: Frame) -> Early:
     """Start at Z = 0."""
-    C = X @ frame.A.T
-    return Early(X, C, np.zeros_like(C), np.zeros_like(C))
+    C = X @ like(frame.A, X).T
+    zeros = array_namespace(C).zeros_like
+    return Early(X, C, zeros(C), zeros(C))
 
 
-def _sum_rows(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    return np.einsum("ij,ij->i", A, B)
-
-
-def gram(M: np.ndarray) -> np.ndarray:
+def gram(M: Array) -> np.ndarray:
     """Gram matrix of the columns of M."""
-    M = M.astype(np.float64)  # float32 is too coarse for squares
-    return M.T @ M
+    M = astype(M, "float64")  # float32 is too coarse for squares
+    return to_numpy(M.T @ M)
 
 
 def quiet(part: Early, mu: float, m: float, frame: Frame) -> tuple[np.ndarray, float]:
     """Evidence for Q = 0 and E = 0: the Gram matrix of mu Z + Y2, and the longest mu D + Y1."""
     X, C, Z, S = part
     T = S + mu * Z
-    g = (frame.d - 1).astype(T.dtype)
     a = m + mu
-    squares = a * a * _sum_rows(X, X) - 2 * a * _sum_rows(C, T) + _sum_rows(T * g, T)
-    return gram(T), float(np.sqrt(max(squares.max(), 0)))
+    squares = a * a * _row_sums(X, X) - 2 * a * _row_sums(C, T)
+    squares += _row_sums(T * like(frame.d - 1, T), T)
+    return gram(T), max(float(squares.max()), 0.0) ** 0.5
 
 
 def loudest(found: list[tuple[np.ndarray, float]]) -> tuple[float, float]:
@@ -177,39 +191,44 @@ def singular_threshold(grams: list[np.ndarray], mu: float) -> Threshold:
     return Threshold(V, 1 / tau, (tau - 1) / mu)
 
 
-def _along(T: np.ndarray, V: np.ndarray, factors: np.ndarray) -> np.ndarray:
+def _along(T: Array, V: np.ndarray, factors: np.ndarray) -> Array:
     """``T V diag(factors) V^T``, factor by factor.
 
     The factors differ by the singular values of T, which grow like the square root of n: a single
     matrix ``V diag(factors) V^T`` would lose the small ones in float32.
     """
-    turned = T @ V.astype(T.dtype)
-    turned *= factors.astype(T.dtype)
-    return turned @ V.T.astype(T.dtype)
+    V = like(V, T)
+    turned = T @ V
+    turned *= like(factors, T)
+    return turned @ V.T
 
 
-def early_forces(part: Early, mu: float, m: float, frame: Frame) -> np.ndarray:
+def early_forces(part: Early, mu: float, m: float, frame: Frame) -> Array:
     """A^T Y1' - Y2' as long as E = 0 and Q = 0."""
-    return (m + mu) * part.C - (part.S + mu * part.Z) * frame.d.astype(part.C.dtype)
+    return (m + mu) * part.C - (part.S + mu * part.Z) * like(frame.d, part.C)
 
 
 def early_advance(
-    part: Early, steps: list[np.ndarray], mu: float, frame: Frame
+    part: Early, steps: list[Array], mu: float, frame: Frame
 ) -> tuple[Early, tuple[float, float]]:
     """Take the Z step; also return the lengths of the longest columns of Z and of X - A Z."""
     X, C, Z, S = part
-    Z = Z + np.hstack(steps)
-    g = (frame.d - 1).astype(Z.dtype)
-    data = _sum_rows(X, X) - 2 * _sum_rows(C, Z) + _sum_rows(Z * g, Z)
-    split = np.sqrt(_sum_rows(Z, Z).max())
-    return Early(X, C, Z, S + mu * Z), (float(split), float(np.sqrt(max(data.max(), 0))))
+    Z = Z + array_namespace(Z).concat(steps, axis=1)
+    data = _row_sums(X, X) - 2 * _row_sums(C, Z) + _row_sums(Z * like(frame.d - 1, Z), Z)
+    split = float(_row_sums(Z, Z).max()) ** 0.5
+    return Early(X, C, Z, S + mu * Z), (split, max(float(data.max()), 0.0) ** 0.5)
 
 
 def settle(part: Early, m: float, frame: Frame) -> Part:
     """Store explicitly what was known only implicitly."""
     X, _, Z, S = part
-    h = np.zeros((len(X), len(frame.spans)), dtype=X.dtype)
-    return Part(X - Z @ frame.A, m * X - S @ frame.A, Z, S, h)
+    A = like(frame.A, X)
+    h = array_namespace(X).zeros_like(X[:, : len(frame.spans)])
+    return Part(X - Z @ A, m * X - S @ A, Z, S, h)
+
+
+def _row_sums(A: Array, B: Array) -> Array:
+    return sum_products(A, B, 1)
 
 
 def _multiplied_gram(part: Part, mu: float) -> np.ndarray:
@@ -218,24 +237,25 @@ def _multiplied_gram(part: Part, mu: float) -> np.ndarray:
 
 def forces(
     part: Part, mu: float, lam1: float, threshold: Any, frame: Frame, inplace: bool
-) -> tuple[Part, np.ndarray]:
+) -> tuple[Part, Array]:
     """E and Q steps: multipliers Y1' and Y2' after them, and A^T Y1' - Y2'."""
     D, Y1, Z, Y2, _ = part if inplace else (part.D, part.Y1.copy(), part.Z, part.Y2.copy(), None)
+    xp = array_namespace(D)
     Y1 += mu * D
-    h = np.empty((len(D), len(frame.spans)), dtype=D.dtype)
+    h = xp.empty_like(D[:, : len(frame.spans)])
     for k, columns in enumerate(frame.spans):
         T = Y1[:, columns]
-        lengths = np.sqrt(_sum_rows(T, T))
-        h[:, k] = np.clip(lengths / lam1 - 1, 0, None) / mu
-        T *= (lam1 / np.maximum(lengths, lam1))[:, None]
+        lengths = xp.sqrt(_row_sums(T, T))
+        h[:, k] = xp.clip(lengths / lam1 - 1, min=0.0) / mu
+        T *= (lam1 / xp.clip(lengths, min=lam1))[:, None]
     Y2 += mu * Z
     Y2 = _along(Y2, threshold.V, threshold.cut)  # mu Z + Y2 - mu Q
-    return Part(D, Y1, Z, Y2, h), Y1 @ frame.A.T - Y2
+    return Part(D, Y1, Z, Y2, h), Y1 @ like(frame.A, Y1).T - Y2
 
 
 def advance(
     part: Part,
-    steps: list[np.ndarray],
+    steps: list[Array],
     mu: float,
     after: float,
     threshold: Any,
@@ -245,8 +265,8 @@ def advance(
 ) -> tuple[Part, np.ndarray, tuple[float, float]]:
     """Z step and the rest of the multipliers; Gram matrix for the next Q, and the residuals."""
     D, Y1, Z, Y2, h = part if inplace else (*(x.copy() for x in part[:4]), part.h)
-    step = np.hstack(steps)
-    moved = step @ frame.A
+    step = array_namespace(Z).concat(steps, axis=1)
+    moved = step @ like(frame.A, step)
     D -= moved
     Z += step
     Q = _along(Y2, threshold.V, threshold.rest)
@@ -264,31 +284,31 @@ def advance(
 
 
 def _rotation(U: np.ndarray) -> Any:
-    return lambda Z: U.astype(Z.dtype) @ Z
+    return lambda Z: like(U, Z) @ Z
 
 
 def _features(P: np.ndarray) -> Any:
     """To original features; outside the range of A only the length is known."""
-    return lambda R: np.abs(P @ R[:-1]) + np.abs(R[-1:])
+    return lambda R: abs(like(P, R) @ R[:-1]) + abs(R[-1:])
 
 
-def _divide(F: np.ndarray, mu: float, frame: Frame) -> list[np.ndarray]:
-    return [F / (mu * frame.d).astype(F.dtype)]
+def _divide(F: Array, mu: float, frame: Frame) -> list[Array]:
+    return [F / like(mu * frame.d, F)]
 
 
-def _columns(part: Any, F: np.ndarray, span: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+def _columns(part: Any, F: Array, span: tuple[int, int]) -> tuple[Array, Array]:
     return part.Z[:, slice(*span)], F[:, slice(*span)]
 
 
-def _span(X: np.ndarray, span: tuple[int, int]) -> np.ndarray:
+def _span(X: Array, span: tuple[int, int]) -> Array:
     return X[slice(*span)]
 
 
 def _solve_block(
     cut: list[Any], shift: np.ndarray, L: sparse_laplacian.Laplacian, weight: float
-) -> tuple[np.ndarray, int]:
+) -> tuple[Array, int]:
     Zs, Fs = zip(*cut, strict=True)
-    tol = float(np.sqrt(np.finfo(Zs[0].dtype).eps))
+    tol = float(array_namespace(*Zs).finfo(Zs[0].dtype).eps) ** 0.5
     return sparse_laplacian.solve(L, Zs, Fs, weight, shift, tol)
 
 
