@@ -194,9 +194,20 @@ def test_on_a_device_all_neighbors_are_found(few, monkeypatch):
     assert_allclose(np.sort(near.squares.reshape(-1, 8), axis=1), near.nearest)
     monkeypatch.setattr(on_device, "BLOCK", 300_000)  # in blocks of 300 rows
     assert_array_equal(nearest_neighbors(X, 8, device="cpu").nearest, near.nearest)
-    monkeypatch.setattr(knn, "LIMIT", 999)
-    cells = nearest_neighbors(X, 8)
-    assert_array_equal(nearest_neighbors(X, 8, device="cpu").nearest, cells.nearest)
+
+
+def test_on_a_device_the_same_cells_are_searched(few, monkeypatch):
+    pytest.importorskip("torch")
+    X = flat()
+    monkeypatch.setattr(on_device, "LIMIT", 999)
+    for place in (neighbors, on_device):
+        monkeypatch.setattr(place, "PROBES", 2)
+    monkeypatch.setattr(on_device, "BLOCK", 5_000)  # some rows of a cell at a time
+    cells, there = nearest_neighbors(X, 8), nearest_neighbors(X, 8, device="cpu")
+    assert_array_equal(there.shares.toarray(), cells.shares.toarray())
+    # Differences of squared lengths, about 10, are rounded in float32 on the device only.
+    assert_allclose(there.nearest, cells.nearest, rtol=0, atol=1e-5)
+    assert np.any(cells.shares.toarray() != kneighbors_graph(X, 8).toarray())
 
 
 def test_the_mean_over_the_views_that_both_have_is_taken_row_block_by_row_block(monkeypatch):

@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 from polyspan.chunked.workers import Threads, bounds
 from polyspan.graphs import proximity, sparse_laplacian
 from polyspan.graphs.neighbors import neighbors
+from polyspan.graphs.on_device import move_laplacian
 from polyspan.graphs.sparse_laplacian import (
     assemble,
     dense_graph,
@@ -156,3 +157,14 @@ def test_groups_that_move_as_one_need_few_products():
     X, many = solve(L._replace(groups=none), [Z], [F], 1.0, shift, 1e-10)
     assert_allclose(shift * X + product(L, Z + X), F, atol=1e-8)
     assert few <= 5 < 40 < many  # all eigenvalues but one are 1, against a wide spread
+
+
+def test_on_a_device_reordered_samples_have_the_same_solutions():
+    torch, rng = pytest.importorskip("torch"), np.random.default_rng(0)
+    L = make(some_views(), 7, 0.1, order=rng.permutation(90), sparse=True)
+    Z, F, shift = rng.normal(size=(90, 4)), rng.normal(size=(90, 4)), np.array([0.1, 1.0, 2.0, 9.0])
+    here, products = solve(L, [Z[:50], Z[50:]], [F], 2.0, shift, 1e-10)
+    parts = [torch.asarray(Z), torch.asarray(F)]
+    there = solve(move_laplacian(L, "cpu"), parts[:1], parts[1:], 2.0, shift, 1e-10)
+    assert there[1] == products
+    assert_allclose(there[0].numpy(), here, rtol=0, atol=1e-12)  # sums in another order

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from polyspan.graphs.exact import BLOCK, block_neighbors, distances, lowest, squared_lengths
 from polyspan.graphs.neighbors import EXACT_BELOW, approximate_neighbors
-from polyspan.graphs.on_device import LIMIT, device_neighbors
+from polyspan.graphs.on_device import device_neighbors
 from polyspan.graphs.ties import tied
 from polyspan.inputs.memory import available_memory
 from polyspan.inputs.rows import missing_rows
@@ -74,8 +74,8 @@ def nearest_neighbors(X: Any, k: int, new: Any = None, device: str | None = None
     new : (m, d) array of the same kind, default=None
         Samples whose neighbours in ``X`` are wanted, each with its view; None is ``X`` itself.
     device : str, default=None
-        An accelerator, as torch names it: on it, all pairs of up to 200,000 samples of a dense view
-        are compared instead.
+        An accelerator, as torch names it, for dense views of more than 20,000 samples: it compares
+        all pairs up to 200,000, and searches cells beyond.
 
     Returns
     -------
@@ -129,7 +129,7 @@ def nearest_neighbors(X: Any, k: int, new: Any = None, device: str | None = None
 
 def _from_many(X: Any, there: np.ndarray, n: int, k: int, device: str | None) -> Near:
     """Neighbours of the rows of X, which are the rows ``there`` of n, from cells or a device."""
-    if device is None or sp.issparse(X) or len(there) > LIMIT:
+    if device is None or sp.issparse(X):
         ids, squares = approximate_neighbors(X, k)
     else:
         ids, squares = device_neighbors(X, k, device)

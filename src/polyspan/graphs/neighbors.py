@@ -87,9 +87,7 @@ def neighbors(
     if n <= EXACT_BELOW:
         whole = workers.submit(_whole, list(chunks), view=view)
         return workers.map(_exact, chunks, firsts, whole=whole, view=view, k=k), None
-    # Comparing with n / size centres and with 4 size samples costs the same at size = sqrt(n) / 2.
-    size = max(CELL, int(n**0.5 / 2))
-    centres = cell_centres(sample, max(1, n // size), random_state)
+    centres = cell_centres(sample, n_cells(n), random_state)
     fixed: dict[str, Any] = {"view": view, "probes": min(PROBES, len(centres))}
     cells = workers.map(_assign, chunks, centres=workers.share(centres), **fixed)
     edges = [round(i) for i in np.linspace(0, len(centres), min(32, len(centres)) + 1)]
@@ -136,6 +134,32 @@ def centre_samples(n: int) -> int:
     (1000, 100000)
     """
     return min(n, max(20_000, n // 100))
+
+
+def n_cells(n: int) -> int:
+    """Number of cells for n samples.
+
+    Comparing with n / size centres and with 4 size samples costs the same at size = sqrt(n) / 2.
+
+    Examples
+    --------
+    >>> n_cells(100_000), n_cells(100_000_000)
+    (100, 20000)
+    """
+    return max(1, n // max(CELL, int(n**0.5 / 2)))
+
+
+def centres_of(X: Array) -> np.ndarray:
+    """Centres of cells of all samples in memory, learned from some that are drawn.
+
+    Examples
+    --------
+    >>> centres_of(np.array([[0.0], [1.0], [5.0]]))
+    array([[2.]])
+    """
+    n = X.shape[0]
+    drawn = np.random.RandomState(0).choice(n, centre_samples(n), replace=False)
+    return cell_centres(X[np.sort(drawn)], n_cells(n), 0)
 
 
 def cell_centres(sample: Array, n_cells: int, random_state: int) -> np.ndarray:

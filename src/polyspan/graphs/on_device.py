@@ -1,19 +1,27 @@
-"""On an accelerator, with torch: nearest neighbours by every distance, and the Laplacian."""
+"""On an accelerator, with torch: the nearest neighbours, and the Laplacian."""
+
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from array_api_compat import array_namespace
 
+from polyspan.graphs.neighbors import PROBES, centres_of
 from polyspan.graphs.sparse_laplacian import Groups, Laplacian
 from polyspan.inputs.devices import move_arrays, move_csr
+from polyspan.solvers.arrays import like, to_numpy
+from polyspan.solvers.threads import bounds
 
-LIMIT = 200_000  # samples up to which comparing all pairs is faster than the search in cells
+LIMIT = 200_000  # samples up to which all pairs are compared
 BLOCK = 2**28  # distances held at a time: 1 GB in float32
 
 
 def device_neighbors(X: np.ndarray, k: int, device: str) -> tuple[np.ndarray, np.ndarray]:
     """Numbers and squared distances of the k nearest others of the rows of X, nearest first.
 
-    All are found, up to rounding. Of samples at equal distances, the device decides.
+    Up to 200,000 samples all are found, up to rounding. Among more, only the nearest cells are
+    searched, as in `polyspan.graphs.neighbors`: -1 and inf where fewer were found. Of samples at
+    equal distances, the device decides.
 
     Parameters
     ----------
@@ -33,16 +41,56 @@ def device_neighbors(X: np.ndarray, k: int, device: str) -> tuple[np.ndarray, np
     """
     (Y,) = move_arrays([X], device)
     n, lengths = len(Y), (Y * Y).sum(1)
-    ids, squares = np.empty((n, k), dtype=np.int64), np.empty((n, k), dtype=X.dtype)
-    step = max(1, BLOCK // n)
-    for start in range(0, n, step):
-        part = Y[start : start + step]
-        D2 = lengths - 2 * (part @ Y.T)  # without the own length, equal for all
-        D2[range(len(part)), range(start, start + len(part))] = float("inf")
-        low, found = D2.topk(k, largest=False)
-        low = (low + lengths[start : start + step, None]).clip(min=0)
-        ids[start : start + step], squares[start : start + step] = found.cpu(), low.cpu()
+    found = _all_pairs(Y, lengths, k) if n <= LIMIT else _in_cells(Y, lengths, k, centres_of(X))
+    ids, squares = (to_numpy(part) for part in found)
+    return np.where(np.isinf(squares), -1, ids), squares
+
+
+def _all_pairs(Y: Any, lengths: Any, k: int) -> tuple[Any, Any]:
+    xp, n = array_namespace(Y), len(Y)
+    every, parts = xp.arange(n, device=Y.device), []
+    for start, stop in bounds(n, max(1, BLOCK // n)):
+        parts.append(_nearest(Y, lengths, every[start:stop], every, k))
+    ids, squares = (xp.concat(several) for several in zip(*parts, strict=True))
     return ids, squares
+
+
+def _nearest(Y: Any, lengths: Any, asks: Any, lives: Any, k: int) -> tuple[Any, Any]:
+    """The k nearest of the samples ``lives`` to each of the samples ``asks``, itself left out."""
+    D2 = lengths[lives] - 2 * (Y[asks] @ Y[lives].T)  # without the own length, equal for all
+    D2[asks[:, None] == lives] = float("inf")
+    low, places = D2.topk(min(k, len(lives)), largest=False)
+    return lives[places], (low + lengths[asks, None]).clip(min=0)
+
+
+def _in_cells(Y: Any, lengths: Any, k: int, centres: np.ndarray) -> tuple[Any, Any]:
+    """Search the cells whose centres are nearest to a sample, and keep the best of all."""
+    xp, n, probes = array_namespace(Y), len(Y), min(PROBES, len(centres))
+    C = like(centres, Y)
+    own, cells = (C * C).sum(1), []
+    for start, stop in bounds(n, max(1, BLOCK // len(C))):
+        cells.append((own - 2 * (Y[start:stop] @ C.T)).topk(probes, largest=False)[1])
+    whole = xp.concat(cells)
+    members, starts = _by_cell(whole[:, 0], len(C))
+    searches, firsts = _by_cell(whole.reshape(-1), len(C))
+    ids = xp.zeros((n * probes, k), dtype=xp.int64, device=Y.device)
+    squares = xp.full((n * probes, k), float("inf"), dtype=Y.dtype, device=Y.device)
+    for cell in range(len(C)):
+        lives = members[starts[cell] : starts[cell + 1]]
+        asked = searches[firsts[cell] : firsts[cell + 1]]
+        for start, stop in bounds(len(asked), max(1, BLOCK // max(1, len(lives)))):
+            some = asked[start:stop]
+            near, low = _nearest(Y, lengths, some // probes, lives, k)
+            ids[some, : near.shape[1]], squares[some, : near.shape[1]] = near, low
+    ids, squares = ids.reshape(n, -1), squares.reshape(n, -1)
+    best, places = squares.topk(k, largest=False)
+    return ids.gather(1, places), best
+
+
+def _by_cell(cells: Any, count: int) -> tuple[Any, list[int]]:
+    """Places sorted by their cells, and where each cell begins."""
+    sizes = np.bincount(to_numpy(cells), minlength=count)
+    return cells.argsort(stable=True), [0, *np.cumsum(sizes).tolist()]
 
 
 def move_laplacian(L: Laplacian, device: str) -> Laplacian:

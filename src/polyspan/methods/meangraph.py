@@ -52,8 +52,8 @@ class MeanGraph(OnDevice, ChunkedGraphClusterer):
     n_init : int, default=20
         Restarts of k-means.
     device : str or None, default=None
-        An accelerator, such as ``"cuda"``, on which the neighbours of 20,000 to 200,000 samples are
-        searched, exactly (needs torch).
+        An accelerator, such as ``"cuda"``, on which the neighbours of more than 20,000 samples are
+        searched, up to 200,000 exactly (needs torch).
     views : list of slices or of column lists, default=None
         Cuts a single 2-D ``X`` into views.
     random_state : int, RandomState or None, default=None

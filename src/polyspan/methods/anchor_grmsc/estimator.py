@@ -119,8 +119,8 @@ class AnchorGRMSC(OnDevice, Penalised, TakesFiles):
         Number of threads; None is as many as BLAS may use. The result does not depend on it.
     device : str or None, default=None
         An accelerator on which Z is solved for, such as ``"cuda"`` (needs torch; not with Dask),
-        and the neighbours of 20,000 to 200,000 samples are searched, exactly. The rest is computed
-        on the CPU.
+        and the neighbours of more than 20,000 samples are searched, up to 200,000 exactly. The rest
+        is computed on the CPU.
     views : list of slices or of column lists, default=None
         Cuts a single 2-D ``X`` in memory into views, for pipelines and grid search.
     random_state : int, RandomState or None, default=None

@@ -7,9 +7,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from polyspan.chunked.workers import bounds
-from polyspan.graphs import proximity, sparse_laplacian
+from polyspan.graphs import on_device, proximity, sparse_laplacian
 from polyspan.graphs.neighbors import EXACT_BELOW, Found, neighbors, recall
-from polyspan.graphs.on_device import LIMIT, device_neighbors
 from polyspan.solvers.arrays import Array
 
 DENSE_BELOW = 2_000  # up to this many samples the graphs are exactly those of GRMSC
@@ -43,7 +42,7 @@ def sample_laplacian(
     random_state : RandomState
         Chooses the samples for the medians, the cells and the recall.
     device : str, optional
-        An accelerator that compares all pairs of 20,000 to 200,000 samples, instead of cells.
+        An accelerator that searches the neighbours of more than 20,000 samples.
 
     Examples
     --------
@@ -67,15 +66,15 @@ def sample_laplacian(
         for view, X in enumerate(sample):
             sigmas.append(proximity.median_distance(proximity.squared_distances(X[few])))
             seed = random_state.randint(2**31)
-            if device is not None and EXACT_BELOW < n <= LIMIT and not sp.issparse(X):
-                whole = np.concatenate([chunk[view] for chunk in chunks])
-                lists.append([Found(*device_neighbors(whole, k, device))])
-                continue
-            near, cells = neighbors(workers, chunks, spans, view, k, X, seed)
+            there = device is not None and n > EXACT_BELOW and not sp.issparse(X)
+            if there:
+                near, cells = _on_device(chunks, spans, view, k, device), None
+            else:
+                near, cells = neighbors(workers, chunks, spans, view, k, X, seed)
             lists.append(near)
-            if cells is not None:
+            if cells is not None or (there and n > on_device.LIMIT):
                 recalls[view] = recall(workers, chunks, spans, view, k, near, queries)
-                if order is None:
+                if order is None and cells is not None:
                     order = workers.submit(_by_cell, cells)
                     rank = workers.submit(np.argsort, order)
         found = workers.map(
@@ -87,6 +86,12 @@ def sample_laplacian(
     fixed = {"alpha": alpha, "order": order, "dtype": sample[0].dtype}
     L = workers.submit(sparse_laplacian.assemble, blocks, found, **fixed)
     return L, workers.submit(_mean_graph, found, rank=rank, dtype=sample[0].dtype), recalls
+
+
+def _on_device(chunks: list[Any], spans: list[Any], view: int, k: int, device: Any) -> list[Found]:
+    whole = np.concatenate([chunk[view] for chunk in chunks])
+    ids, squares = on_device.device_neighbors(whole, k, device)
+    return [Found(ids[start:stop], squares[start:stop]) for start, stop in spans]
 
 
 def unreliable(recalls: Sequence[float]) -> list[Warning]:
