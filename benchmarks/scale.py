@@ -9,6 +9,7 @@
     python benchmarks/scale.py --data hdigit --methods GRMSC GRMSC-dense --device cuda
     python benchmarks/scale.py --n 1000000 --methods AnchorGRMSC --device cuda
     python benchmarks/scale.py --data hdigit --methods AnchorGRMSC --anchors 2000 --kept 2 3 5 10
+    python benchmarks/scale.py --data hdigit --methods AnchorGRMSC-scaled --smoothing 0 3 10
     python benchmarks/scale.py --dask 1 2 --n 100000    # on Dask, with one and with two workers
     python benchmarks/scale.py --table                  # print the latest stored rows
 
@@ -23,7 +24,7 @@ busy machine: the table has core-seconds. Every fit has its own process; its pea
 memory is the most that the process ever held, including the data and the libraries (with Dask: the
 sum over the workers and the client). Every row is printed and appended to
 benchmarks/results/scale.jsonl; the exponent is that of time in n between the last two sizes. With
---kept the same solution is also clustered with other numbers of kept links, untimed.
+--kept or --smoothing the same solution is also clustered with other numbers, untimed.
 --iterations cuts a fit short, for a lower bound on its time; such a row says so.
 """
 
@@ -141,7 +142,8 @@ def fit(method, views, c, real, device, other, seed):
         return PEERS[method](scale_views(check_views(views), first_scaling(views)), c, seed), {}
     if method in ("LMVSC", "FPMVS", "MeanGraph", "AnchorGRMSC-scaled"):
         kind = METHODS[method.removesuffix("-scaled").lower()]
-        return kind(c, scale=first_scaling(views), random_state=seed).fit(views).labels_, {}
+        model = kind(c, scale=first_scaling(views), random_state=seed, **other)
+        return model.fit(views).labels_, {}
     if method.startswith("AnchorGRMSC"):
         given = (REAL if real else {"n_anchors": 64}) | other
         given = {} if method == "AnchorGRMSC-default" else given
@@ -171,22 +173,26 @@ def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
-def measure(method, work, n, seed, device=None, anchors=None, kept=(), iterations=None):
+def measure(
+    method, work, n, seed, device=None, anchors=None, kept=(), iterations=None, smoothing=()
+):
     """Measure one row; runs in its own process."""
     warnings.simplefilter("ignore")
     views, labels = load(work, n, seed)
     asked = {"n_anchors": anchors, "max_iter": iterations}
     before, other = peak(), {name: value for name, value in asked.items() if value is not None}
     ours = method, views, len(set(labels)), n is None, device
-    with sharing() if kept else nullcontext():  # one solution for all
+    with sharing() if kept or smoothing else nullcontext():  # one solution for all
         started, cpu = time.perf_counter(), time.process_time()
         found, told = fit(*ours, other, seed)
         seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
-        if kept and method in ("AnchorGRMSC", "GRMSC"):
-            for k in kept:
-                again = fit(*ours, other | {"n_kept": k}, seed)[0]
+        more = {"n_kept": kept if method in ("AnchorGRMSC", "GRMSC") else (),
+                "smoothing": smoothing if method.startswith("AnchorGRMSC") else ()}  # fmt: skip
+        for name, values in more.items():
+            for value in values:
+                again = fit(*ours, other | {name: value}, seed)[0]
                 score = round(clustering_scores(labels, again)["nmi"], 4)
-                told.setdefault("by kept", {})[str(k)] = score
+                told.setdefault(f"by {name.removeprefix('n_')}", {})[str(value)] = score
     told |= {"cut": True} if iterations is not None and told.get("iterations") == iterations else {}
     return {"work": work, "n": len(labels), "method": method, "seed": seed, "s": round(seconds, 1),
             "cpu s": round(cpu, 1), "peak GiB": round(peak(), 2), "data GiB": round(before, 2),
@@ -241,7 +247,7 @@ def rows_of(args):
                 for anchors in own:
                     yield alone(
                         measure, method, work, n, 0, args.device, anchors, args.kept,
-                        args.iterations,
+                        args.iterations, args.smoothing,
                     )  # fmt: skip
 
 
@@ -296,7 +302,7 @@ def peer_table():
 
 
 HEAD = ["work", "n", "method", "device", "s", "solver s", "cpu s", "peak GiB", "nmi", "m",
-        "recall", "iterations", "products", "by kept"]  # fmt: skip
+        "recall", "iterations", "products", "by kept", "by smoothing"]  # fmt: skip
 
 
 def line(row):
@@ -355,6 +361,7 @@ def main():
     parser.add_argument("--device", help="where GRMSC and AnchorGRMSC are solved, such as cuda")
     parser.add_argument("--anchors", type=int, nargs="+", default=[None], metavar="M")
     parser.add_argument("--kept", type=int, nargs="+", default=[], metavar="K")
+    parser.add_argument("--smoothing", type=int, nargs="+", default=[], metavar="STEPS")
     parser.add_argument("--iterations", type=int, help="stop GRMSC after this many (a lower bound)")
     parser.add_argument("--dask", type=int, nargs="+", metavar="WORKERS")
     parser.add_argument("--table", action="store_true", help="only print what was found before")
