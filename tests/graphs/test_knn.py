@@ -8,6 +8,7 @@ from sklearn.neighbors import kneighbors_graph
 
 from polyspan.graphs import knn, neighbors, on_device
 from polyspan.graphs.knn import diffused, local_kernel, mean_of_graphs, nearest_neighbors
+from polyspan.solvers.cache import sharing
 from polyspan.solvers.threads import Threads
 
 
@@ -220,3 +221,30 @@ def test_the_mean_over_the_views_that_both_have_is_taken_row_block_by_row_block(
     total = sum(graphs).toarray()
     wanted = (total + total.T) / 2 / np.maximum(there.T @ there, 1)
     assert_allclose(whole.toarray(), wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["plain", "counts", "duplicates", "crowded", "holes", "sparse"])
+def test_inside_sharing_one_search_serves_smaller_numbers(kind, monkeypatch):
+    X = normal(60, 3)
+    if kind == "counts":
+        X = np.round(X)
+    if kind == "duplicates":
+        X[:30] = X[0]
+    if kind == "crowded":  # all others but two are equally far: too many to be neighbours
+        X = np.eye(200)
+        X[1], X[2] = 0.9 * X[0], 0.8 * X[0]
+    if kind == "holes":
+        X[::7] = np.nan
+    if kind == "sparse":
+        X = sp.csr_array(np.maximum(np.round(X), 0))
+    alone = {k: nearest_neighbors(X, k) for k in (1, 4, 10, 20, 30)}
+    searched, search = [], knn._among
+    monkeypatch.setattr(knn, "_among", lambda *args: searched.append(1) or search(*args))
+    with sharing():
+        for k, wanted in alone.items():
+            found = nearest_neighbors(X, k)
+            assert_array_equal(found.shares.toarray(), wanted.shares.toarray())
+            assert_array_equal(found.shares.indices, wanted.shares.indices)
+            assert_array_equal(found.squares, wanted.squares)
+            assert_array_equal(found.nearest, wanted.nearest)
+    assert len(searched) == 2  # for 20, and for 30

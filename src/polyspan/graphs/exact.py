@@ -69,12 +69,49 @@ def lowest(
     slack = equal * (own + np.maximum(last, 0))
     i, j = np.nonzero(D2 <= (last + slack)[:, None])
     squares = D2[i, j]
-    closer = squares < (last - slack)[i]
-    n_closer = np.bincount(i[closer], minlength=len(own))
-    n_tied = np.bincount(i[~closer], minlength=len(own))
-    shares = np.where(closer, 1.0, ((k - n_closer) / n_tied)[i])
-    kept = closer | ((n_tied <= CROWD * k) | (n_closer == 0))[i]
+    shares, kept = _places(i, squares, last, slack, k)
     noise = 2**7 * np.finfo(np.float64).eps * own  # what rounding leaves between equal samples
     squares[squares <= noise[i]] = 0
     low[low <= noise[:, None]] = 0
     return i[kept], j[kept], squares[kept], shares[kept], low
+
+
+def _places(
+    i: np.ndarray, squares: np.ndarray, last: np.ndarray, slack: np.ndarray, k: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Shares of entries in rows i that are not above the last of k places, and which are kept."""
+    closer = squares < (last - slack)[i]
+    n_closer = np.bincount(i[closer], minlength=len(last))
+    n_tied = np.bincount(i[~closer], minlength=len(last))
+    shares = np.where(closer, 1.0, ((k - n_closer) / np.maximum(n_tied, 1))[i])
+    return shares, closer | ((n_tied <= CROWD * k) | (n_closer == 0))[i]
+
+
+def fewer(
+    i: np.ndarray, squares: np.ndarray, last: np.ndarray, own: np.ndarray, k: int, equal: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Which neighbours are among the k nearest, and their shares, when more than k were found.
+
+    Parameters
+    ----------
+    i, squares : arrays
+        Row and squared distance of every neighbour found.
+    last : (n,) array
+        Squared distance of the k-th nearest of every sample; inf without any.
+    own : (n,) array
+        Squared lengths of the samples.
+    k : int
+        Number of neighbours.
+    equal : float
+        Squared distances that differ by this, relative to the squared lengths, are tied.
+
+    Examples
+    --------
+    >>> i, squares = np.zeros(4, int), np.array([4.0, 1.0, 4.0, 9.0])
+    >>> fewer(i, squares, np.array([4.0]), np.ones(1), 2, 1e-12)
+    (array([0, 1, 2]), array([0.5, 1. , 0.5]))
+    """
+    slack = equal * (own + np.where(np.isfinite(last), np.maximum(last, 0), 0))
+    among = np.flatnonzero(squares <= (last + slack)[i])
+    shares, kept = _places(i[among], squares[among], last, slack, k)
+    return among[kept], shares[kept]

@@ -13,15 +13,24 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from polyspan.graphs.exact import BLOCK, block_neighbors, distances, lowest, squared_lengths
+from polyspan.graphs.exact import (
+    BLOCK,
+    block_neighbors,
+    distances,
+    fewer,
+    lowest,
+    squared_lengths,
+)
 from polyspan.graphs.neighbors import EXACT_BELOW, approximate_neighbors
 from polyspan.graphs.on_device import device_neighbors
 from polyspan.graphs.ties import tied
 from polyspan.inputs.memory import available_memory
 from polyspan.inputs.rows import missing_rows
+from polyspan.solvers.cache import shared
 
 ROWS = 2**16  # of a graph whose entries are looked at together
 COLUMNS = 32  # of a dense matrix that are multiplied at a time
+TOGETHER = 20  # neighbours that fits on the same data search at once, at least
 SEVENTH = 7  # the neighbour whose distance is the width at a sample
 
 
@@ -95,15 +104,31 @@ def nearest_neighbors(X: Any, k: int, new: Any = None, device: str | None = None
     >>> nearest_neighbors(np.array([[0.0], [1.0], [5.0]]), 2, np.array([[2.0]])).nearest
     array([[1., 4.]])
     """
-    n, gone, slack = X.shape[0], missing_rows(X), tied(X.dtype)
+    n, gone = X.shape[0], missing_rows(X)
     there = np.arange(n) if gone is None else np.flatnonzero(~gone)
-    if new is None and len(there) > EXACT_BELOW:
+    if new is not None:
+        return _among(X, there, k, new)
+    if len(there) > EXACT_BELOW:
         return _from_many(X if gone is None else X[there], there, n, k, device)
-    X = (X if gone is None else X[there]).astype(np.float64)
+    most = max(k, TOGETHER)  # one search serves members with different numbers
+    near = shared(_search, most, [X], 32 * n * most, lambda: _search(k, [X]))
+    return near if near.nearest.shape[1] <= k else _fewer(near, k, X, there)
+
+
+def _search(k: int, Xs: Sequence[Any]) -> Near:
+    (X,) = Xs
+    gone = missing_rows(X)
+    return _among(X, np.arange(X.shape[0]) if gone is None else np.flatnonzero(~gone), k)
+
+
+def _among(X: Any, there: np.ndarray, k: int, new: Any = None) -> Near:
+    """Neighbours among the rows ``there`` of X, of these rows or of new samples."""
+    n, some, slack = X.shape[0], len(there), tied(X.dtype)
+    X = (X if some == n else X[there]).astype(np.float64)
     rows, Q = (there, X) if new is None else (np.arange(new.shape[0]), new.astype(np.float64))
     lengths = squared_lengths(X)
     own = lengths if new is None else squared_lengths(Q)
-    some, m = len(there), n if new is None else len(rows)
+    m = n if new is None else len(rows)
     k = min(k, some - 1 if new is None else some)
     nearest = np.full((m, k), np.inf)
     counts, columns, parts = np.zeros(m, dtype=np.int64), [], []
@@ -125,6 +150,16 @@ def nearest_neighbors(X: Any, k: int, new: Any = None, device: str | None = None
     ends = np.concatenate([[0], np.cumsum(counts)])
     graph = sp.csr_array((shares, np.concatenate(columns), ends), shape=(m, n))
     return Near(graph, squares, nearest)
+
+
+def _fewer(near: Near, k: int, X: Any, there: np.ndarray) -> Near:
+    """The k nearest, from a search for more: the same as a search for k."""
+    own, rows, nearest = np.zeros(X.shape[0]), near.rows, near.nearest[:, :k]
+    own[there] = squared_lengths((X if len(there) == len(own) else X[there]).astype(np.float64))
+    kept, shares = fewer(rows, near.squares, nearest[:, -1], own, k, tied(X.dtype))
+    ends = np.concatenate([[0], np.cumsum(np.bincount(rows[kept], minlength=len(own)))])
+    graph = sp.csr_array((shares, near.shares.indices[kept], ends), shape=near.shares.shape)
+    return Near(graph, near.squares[kept], nearest)
 
 
 def _from_many(X: Any, there: np.ndarray, n: int, k: int, device: str | None) -> Near:

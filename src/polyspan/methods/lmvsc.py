@@ -21,6 +21,7 @@ Reference: Z. Kang, W. Zhou, Z. Zhao, J. Shao, M. Han, Z. Xu, "Large-scale multi
 clustering in linear time", AAAI 2020.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ from polyspan.inputs.scaling import numpy_views
 from polyspan.inputs.views import Views
 from polyspan.solvers import prox
 from polyspan.solvers.arrays import Array, column_lengths, inverse_root
+from polyspan.solvers.cache import shared
 from polyspan.solvers.loop import Solution
 
 BLOCK = 1024  # samples solved together: their matrices stay in the cache
@@ -119,11 +121,11 @@ class LMVSC(EmbeddingClusterer):
         seed = check_random_state(self.random_state).randint(2**31 - 1)  # the same for every view
         Z = np.empty((n, m * len(Xs)), dtype=Xs[0].dtype)
         anchors, most, worst = [], 0, 0.0
+        what = (m, seed, self.lam_ridge, self.max_iter, self.tol)
         for v, X in enumerate(Xs):
-            anchors.append(_anchors(X, m, seed))
-            Z[:, v * m : (v + 1) * m], iterations, distance = solve_lmvsc(
-                X, anchors[-1], lam_ridge=self.lam_ridge, max_iter=self.max_iter, tol=self.tol
-            )
+            A, Z_v, iterations, distance = shared(_represented, what, [X], 8 * n * m)
+            anchors.append(A)
+            Z[:, v * m : (v + 1) * m] = Z_v
             most, worst = max(most, iterations), max(worst, distance)
         Z /= len(Xs) ** 0.5
         links = np.sum(Z, axis=0, dtype=np.float64)
@@ -157,13 +159,15 @@ class LMVSC(EmbeddingClusterer):
         return 0.0, sum(views.widths) + 2 * max(views.widths) + 2 * links + 2 * self.n_clusters
 
 
-def _anchors(X: Any, m: int, seed: int) -> np.ndarray:
-    """Centres of k-means of a view, from at most ``SAMPLE`` of its samples."""
+def _represented(what: tuple[Any, ...], Xs: Sequence[Any]) -> tuple[np.ndarray, Any, int, float]:
+    """Anchors of a view, centres of k-means of at most ``SAMPLE`` samples, and its Z^T."""
+    (X,), (m, seed, lam_ridge, max_iter, tol) = Xs, what
     n, few = X.shape[0], max(SAMPLE, 10 * m)
-    if n > few:
-        X = X[np.sort(np.random.RandomState(seed).choice(n, few, replace=False))]
+    some = np.sort(np.random.RandomState(seed).choice(n, few, replace=False)) if n > few else None
     with quiet_kmeans():
-        return KMeans(m, n_init=1, random_state=seed).fit(X).cluster_centers_
+        fitted = KMeans(m, n_init=1, random_state=seed).fit(X if some is None else X[some])
+    A = fitted.cluster_centers_
+    return A, *solve_lmvsc(X, A, lam_ridge=lam_ridge, max_iter=max_iter, tol=tol)
 
 
 def solve_lmvsc(
