@@ -9,14 +9,13 @@ the lower row numbers are found; only where every pair is compared do they share
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.neighbors import NearestNeighbors
 
+from polyspan.graphs.cells import Found, nearest_of, search_cells, stack
 from polyspan.graphs.exact import BLOCK, block_neighbors, squared_lengths
 from polyspan.graphs.ties import tied
 from polyspan.solvers.arrays import Array
@@ -26,19 +25,6 @@ EXACT_BELOW = 20_000  # samples up to which every pair is compared
 CELL = 1_000  # samples in a cell, on average; more beyond 4 million samples
 ROWS = 8192  # samples in a chunk of an array in memory
 PROBES = 4  # cells searched for the neighbours of a sample
-
-
-class Found(NamedTuple):
-    """Nearest neighbours of some samples: their numbers and squared distances, nearest first.
-
-    Where fewer than k were found, the number is -1 and the distance infinite. ``shares`` says how
-    much each counts where samples are tied for the last places, which may be more than k then (see
-    `polyspan.graphs.ties`); None means that all count fully.
-    """
-
-    ids: np.ndarray
-    squares: np.ndarray
-    shares: np.ndarray | None = None
 
 
 def neighbors(
@@ -90,17 +76,7 @@ def neighbors(
     centres = cell_centres(sample, n_cells(n), random_state)
     fixed: dict[str, Any] = {"view": view, "probes": min(PROBES, len(centres))}
     cells = workers.map(_assign, chunks, centres=workers.share(centres), **fixed)
-    edges = [round(i) for i in np.linspace(0, len(centres), min(32, len(centres)) + 1)]
-    groups = list(pairwise(edges))
-    if workers.remote:  # send only members of cells
-        parts = [
-            workers.map(_members, chunks, cells, firsts, view=view, group=group) for group in groups
-        ]
-        results = workers.map(_search, parts, k=k)
-    else:
-        fixed = {"chunks": chunks, "cells": cells, "firsts": firsts, "view": view, "k": k}
-        results = workers.map(_search_here, groups, **fixed)
-    return workers.map(_merge, spans, results=results, k=k), cells
+    return search_cells(workers, chunks, spans, view, k, cells, len(centres)), cells
 
 
 def approximate_neighbors(X: Array, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -173,23 +149,11 @@ def _whole(chunks: Sequence[Any], view: int) -> Array:
     return stack([chunk[view] for chunk in chunks])
 
 
-def stack(parts: Sequence[Array]) -> Array:
-    """Rows of several arrays or csr_arrays in one.
-
-    Examples
-    --------
-    >>> stack([np.eye(2)[:1], np.eye(2)[1:]])
-    array([[1., 0.],
-           [0., 1.]])
-    """
-    return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
-
-
 def _exact(chunk: Any, start: int, whole: Array, view: int, k: int) -> Found:
     """Neighbours of the samples of a chunk among all; those tied for the last places share them."""
     n, k = whole.shape[0], min(k, whole.shape[0] - 1)
     own = np.arange(start, start + chunk[view].shape[0])
-    near = _nearest(chunk[view], own, whole, np.arange(n), k + 1)
+    near = nearest_of(chunk[view], own, whole, np.arange(n), k + 1)
     X, equal = whole.astype(np.float64), tied(whole.dtype)
     lengths = squared_lengths(X)
     last, following = near.squares[:, k - 1], near.squares[:, k]
@@ -211,107 +175,10 @@ def _exact(chunk: Any, start: int, whole: Array, view: int, k: int) -> Found:
     return Found(ids, D2.astype(whole.dtype), counted.astype(whole.dtype))
 
 
-def _nearest(X: Array, own: np.ndarray, base: Array, ids: np.ndarray, k: int) -> Found:
-    """Return the k rows of ``base``, numbered ``ids``, nearest to each row of X, except ``own``."""
-    asked = min(k + 1, base.shape[0])
-    model = NearestNeighbors(n_neighbors=asked, algorithm="brute").fit(base)
-    distances, rows = model.kneighbors(X)
-    numbers, squares = ids[rows].astype(np.int64), distances.astype(X.dtype) ** 2
-    squares[numbers == own[:, None]] = np.inf  # puts the sample itself last
-    order = np.argsort(squares, axis=1, kind="stable")[:, :k]
-    numbers, squares = (np.take_along_axis(A, order, axis=1) for A in (numbers, squares))
-    numbers[np.isinf(squares)] = -1
-    missing = ((0, 0), (0, k - numbers.shape[1]))
-    return Found(
-        np.pad(numbers, missing, constant_values=-1),
-        np.pad(squares, missing, constant_values=np.inf),
-    )
-
-
 def _assign(chunk: Any, view: int, centres: np.ndarray, probes: int) -> np.ndarray:
     """Return the nearest cells of the samples of a chunk, nearest first."""
     model = NearestNeighbors(n_neighbors=probes, algorithm="brute").fit(centres)
     return model.kneighbors(chunk[view], return_distance=False).astype(np.int32)
-
-
-class _Members(NamedTuple):
-    """Samples of a chunk that lie in a group of cells (base), and those that search it."""
-
-    base: Array
-    base_ids: np.ndarray
-    base_cells: np.ndarray
-    queries: Array
-    query_ids: np.ndarray
-    query_cells: np.ndarray
-
-
-def _members(
-    chunk: Any, cells: np.ndarray, first: int, view: int, group: tuple[int, int]
-) -> _Members:
-    X = chunk[view]
-    inside = (cells >= group[0]) & (cells < group[1])
-    base = np.flatnonzero(inside[:, 0])
-    rows, probes = np.nonzero(inside)
-    return _Members(
-        X[base], base + first, cells[base, 0], X[rows], rows + first, cells[rows, probes]
-    )
-
-
-def _search(parts: Sequence[_Members], k: int) -> tuple[np.ndarray, Found]:
-    """Search every cell of a group; return the query ids, ascending, and what was found."""
-    base, queries = (stack([part[i] for part in parts]) for i in (0, 3))
-    base_ids, base_cells, query_ids, query_cells = (
-        np.concatenate([part[i] for part in parts]) for i in (1, 2, 4, 5)
-    )
-    found = Found(
-        np.full((len(query_ids), k), -1, dtype=np.int32),  # half of the memory
-        np.full((len(query_ids), k), np.inf, dtype=base.dtype),
-    )
-    by_base, by_query = (np.argsort(c, kind="stable") for c in (base_cells, query_cells))
-    for cell in np.unique(base_cells):
-        low, high = np.searchsorted(base_cells[by_base], [cell, cell + 1])
-        lives = by_base[low:high]
-        low, high = np.searchsorted(query_cells[by_query], [cell, cell + 1])
-        asks = by_query[low:high]
-        near = _nearest(queries[asks], query_ids[asks], base[lives], base_ids[lives], k)
-        found.ids[asks], found.squares[asks] = near.ids, near.squares
-    order = np.argsort(query_ids, kind="stable")
-    return query_ids[order], Found(found.ids[order], found.squares[order])
-
-
-def _search_here(
-    group: tuple[int, int],
-    chunks: Sequence[Any],
-    cells: Sequence[np.ndarray],
-    firsts: Sequence[int],
-    view: int,
-    k: int,
-) -> tuple[np.ndarray, Found]:
-    parts = [
-        _members(chunk, c, first, view, group)
-        for chunk, c, first in zip(chunks, cells, firsts, strict=True)
-    ]
-    return _search(parts, k)
-
-
-def _merge(span: tuple[int, int], results: Sequence[tuple[np.ndarray, Found]], k: int) -> Found:
-    """Keep the best results from all cells for the samples of one chunk."""
-    start, stop = span
-    asked, ids, squares = [], [], []
-    for query_ids, found in results:
-        low, high = np.searchsorted(query_ids, [start, stop])
-        asked.append(query_ids[low:high] - start)
-        ids.append(found.ids[low:high])
-        squares.append(found.squares[low:high])
-    rows = np.concatenate(asked)
-    order = np.argsort(rows, kind="stable")
-    probes = len(rows) // (stop - start)  # every sample searched the same number of cells
-    wide = (stop - start, probes * k)
-    all_ids = np.concatenate(ids)[order].reshape(wide)
-    all_squares = np.concatenate(squares)[order].reshape(wide)
-    best = np.argsort(all_squares, axis=1, kind="stable")[:, :k]
-    ids_of_best = np.take_along_axis(all_ids, best, axis=1).astype(np.int64)
-    return Found(ids_of_best, np.take_along_axis(all_squares, best, axis=1))
 
 
 def recall(
@@ -354,7 +221,7 @@ def _from_chunk(
     chunk: Any, first: int, view: int, k: int, queries: Array, own: np.ndarray
 ) -> Found:
     X = chunk[view]
-    return _nearest(queries, own, X, np.arange(first, first + X.shape[0]), k)
+    return nearest_of(queries, own, X, np.arange(first, first + X.shape[0]), k)
 
 
 def _ids(found: Found, rows: np.ndarray, first: int) -> np.ndarray:

@@ -1,0 +1,263 @@
+"""The search for neighbours in cells, the regions around centres: first in the own, then beyond.
+
+A sample is compared with all samples of its own cell, and of the next nearest cells with those that
+are closer than the k-th found so far, which one product of matrices and a comparison tell. Cells
+are searched in groups, independently of each other, here or on the workers of a cluster.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.neighbors import NearestNeighbors
+
+from polyspan.graphs.exact import squared_lengths
+from polyspan.solvers.arrays import Array
+
+GROUPS = 32  # of cells, at most
+TABLE = 2**18  # products compared at a time, which fit in the cache
+
+
+class Found(NamedTuple):
+    """Nearest neighbours of some samples: their numbers and squared distances, nearest first.
+
+    Where fewer than k were found, the number is -1 and the distance infinite. ``shares`` says how
+    much each counts where samples are tied for the last places, which may be more than k then (see
+    `polyspan.graphs.ties`); None means that all count fully.
+    """
+
+    ids: np.ndarray
+    squares: np.ndarray
+    shares: np.ndarray | None = None
+
+
+class Members(NamedTuple):
+    """Samples of a chunk that live in a group of cells, and those that search it."""
+
+    base: Array
+    base_ids: np.ndarray
+    base_cells: np.ndarray
+    queries: Array
+    query_ids: np.ndarray
+    query_cells: np.ndarray
+    limits: np.ndarray  # only what is as close, as a squared distance, is wanted
+
+
+class Pairs(NamedTuple):
+    """Samples that search, ascending, with what they found: one pair in every entry."""
+
+    rows: np.ndarray
+    ids: np.ndarray
+    squares: np.ndarray
+
+
+def search_cells(
+    workers: Any,
+    chunks: Sequence[Any],
+    spans: Sequence[tuple[int, int]],
+    view: int,
+    k: int,
+    cells: Sequence[Any],
+    n_cells: int,
+) -> list[Any]:
+    """The k nearest others of every sample among those in its cells, one `Found` for every chunk.
+
+    Parameters
+    ----------
+    workers : polyspan.chunked.workers.Threads or Cluster
+        Where the work runs, and where what is found stays.
+    chunks, spans : list
+        Chunks of all views, and their first and last rows.
+    view, k : int
+        The view, and the number of neighbours.
+    cells : list of (rows, probes) arrays
+        Cells of the samples of every chunk, their own first.
+    n_cells : int
+        Number of cells.
+
+    Examples
+    --------
+    >>> from polyspan.solvers.threads import Threads
+    >>> X, cells = np.array([[0.0], [1.0], [3.0]]), np.array([[0, 1], [0, 1], [1, 0]])
+    >>> with Threads(1) as workers:
+    ...     (found,) = search_cells(workers, [[X]], [(0, 3)], 0, 1, [cells], 2)
+    >>> found.ids.ravel(), found.squares.ravel()
+    (array([1, 0, 1]), array([1., 1., 4.]))
+    """
+    edges = [round(i) for i in np.linspace(0, n_cells, min(GROUPS, n_cells) + 1)]
+    groups, firsts = list(pairwise(edges)), [start for start, _ in spans]
+
+    def searched(known: Sequence[Any], beyond: bool) -> list[Any]:
+        if workers.remote:  # send only members of cells
+            fixed: dict[str, Any] = {"view": view, "beyond": beyond}
+            parts = [
+                workers.map(_members, chunks, cells, firsts, known, group=group, **fixed)
+                for group in groups
+            ]
+            return workers.map(_search, parts, k=k, beyond=beyond)
+        fixed = {"chunks": chunks, "cells": cells, "firsts": firsts, "known": known}
+        return workers.map(_search_here, groups, view=view, k=k, beyond=beyond, **fixed)
+
+    nothing = [None] * len(chunks)
+    own = searched(nothing, False)
+    found = workers.map(_merge, spans, nothing, results=own, k=k)
+    return workers.map(_merge, spans, found, results=searched(found, True), k=k)
+
+
+def _members(
+    chunk: Any,
+    cells: np.ndarray,
+    first: int,
+    known: Found | None,
+    view: int,
+    beyond: bool,
+    group: tuple[int, int],
+) -> Members:
+    X, asked = chunk[view], cells[:, 1:] if beyond else cells[:, :1]
+    base = np.flatnonzero((cells[:, 0] >= group[0]) & (cells[:, 0] < group[1]))
+    rows, probe = np.nonzero((asked >= group[0]) & (asked < group[1]))
+    limits = np.full(len(rows), np.inf) if known is None else known.squares[rows, -1]
+    return Members(
+        *(X[base], base + first, cells[base, 0]),
+        *(X[rows], rows + first, asked[rows, probe], limits),
+    )
+
+
+def _search_here(
+    group: tuple[int, int],
+    chunks: Sequence[Any],
+    cells: Sequence[np.ndarray],
+    firsts: Sequence[int],
+    known: Sequence[Any],
+    view: int,
+    k: int,
+    beyond: bool,
+) -> Pairs:
+    lists = zip(chunks, cells, firsts, known, strict=True)
+    parts = [_members(*one, view=view, beyond=beyond, group=group) for one in lists]
+    return _search(parts, k, beyond)
+
+
+def _search(parts: Sequence[Members], k: int, beyond: bool) -> Pairs:
+    """Search every cell of a group."""
+    base, queries = (stack([part[i] for part in parts]) for i in (0, 3))
+    base_ids, base_cells, query_ids, query_cells, limits = (
+        np.concatenate([part[i] for part in parts]) for i in (1, 2, 4, 5, 6)
+    )
+    by_base, by_query = (np.argsort(c, kind="stable") for c in (base_cells, query_cells))
+    found = [Pairs(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, base.dtype))]
+    for cell in np.unique(base_cells):
+        low, high = np.searchsorted(base_cells[by_base], [cell, cell + 1])
+        lives = by_base[low:high]
+        low, high = np.searchsorted(query_cells[by_query], [cell, cell + 1])
+        asks = by_query[low:high]
+        Q, rows, B, ids = queries[asks], query_ids[asks], base[lives], base_ids[lives]
+        some = np.isinf(limits[asks])  # no k-th neighbour is known, as in the own cell
+        if some.any():
+            found.append(_pairs(rows[some], nearest_of(Q[some], rows[some], B, ids, k)))
+        if not some.all():
+            found.append(_closer(Q[~some], rows[~some], limits[asks][~some], B, ids))
+    joined = _joined(found)
+    order = np.argsort(joined.rows, kind="stable")
+    return Pairs(*(part[order] for part in joined))
+
+
+def _closer(Q: Array, rows: np.ndarray, limits: np.ndarray, B: Array, ids: np.ndarray) -> Pairs:
+    """Pairs of samples Q and B whose squared distance is at most the limit of the former.
+
+    ``|q - b|^2 <= limit`` where ``q^T b - |b|^2 / 2 >= (|q|^2 - limit) / 2``, up to rounding; the
+    pairs that remain are compared by their differences.
+    """
+    lengths, others = squared_lengths(Q), squared_lengths(B)
+    slack = 100 * np.finfo(lengths.dtype).eps * (lengths + others.max())
+    low, half = (lengths - limits - slack) / 2, others / 2
+    step, found = max(1, TABLE // len(ids)), []
+    for some in (slice(start, start + step) for start in range(0, len(rows), step)):
+        G = Q[some] @ B.T
+        G = G.toarray() if sp.issparse(G) else G
+        G -= half
+        i, j = np.divmod(np.flatnonzero(G >= low[some, None]), len(ids))
+        D = Q[some][i].astype(np.float64) - B[j].astype(np.float64)
+        squares = squared_lengths(D).astype(limits.dtype)
+        kept = squares <= limits[some][i]
+        found.append(_narrow(rows[some][i[kept]], ids[j[kept]], squares[kept]))
+    return _joined(found)
+
+
+def _pairs(rows: np.ndarray, near: Found) -> Pairs:
+    i, j = np.nonzero(near.ids >= 0)
+    return _narrow(rows[i], near.ids[i, j], near.squares[i, j])
+
+
+def _narrow(rows: np.ndarray, ids: np.ndarray, squares: np.ndarray) -> Pairs:
+    """With numbers in 32 bits, if that is enough."""
+    small = np.int32 if max(rows.max(initial=0), ids.max(initial=0)) < 2**31 else np.int64
+    return Pairs(rows.astype(small), ids.astype(small), squares)
+
+
+def _joined(parts: Sequence[Pairs]) -> Pairs:
+    return Pairs(*(np.concatenate(several) for several in zip(*parts, strict=True)))
+
+
+def nearest_of(X: Array, own: np.ndarray, base: Array, ids: np.ndarray, k: int) -> Found:
+    """Return the k rows of ``base``, numbered ``ids``, nearest to each row of X, except ``own``.
+
+    Examples
+    --------
+    >>> B = np.array([[0.0], [1.0], [3.0]])
+    >>> nearest_of(B[:1], np.array([7]), B, np.array([7, 8, 9]), 1)
+    Found(ids=array([[8]]), squares=array([[1.]]), shares=None)
+    """
+    asked = min(k + 1, base.shape[0])
+    model = NearestNeighbors(n_neighbors=asked, algorithm="brute").fit(base)
+    distances, rows = model.kneighbors(X)
+    numbers, squares = ids[rows].astype(np.int64), distances.astype(X.dtype) ** 2
+    squares[numbers == own[:, None]] = np.inf  # puts the sample itself last
+    order = np.argsort(squares, axis=1, kind="stable")[:, :k]
+    numbers, squares = (np.take_along_axis(A, order, axis=1) for A in (numbers, squares))
+    numbers[np.isinf(squares)] = -1
+    missing = ((0, 0), (0, k - numbers.shape[1]))
+    return Found(
+        np.pad(numbers, missing, constant_values=-1),
+        np.pad(squares, missing, constant_values=np.inf),
+    )
+
+
+def stack(parts: Sequence[Array]) -> Array:
+    """Rows of several arrays or csr_arrays in one.
+
+    Examples
+    --------
+    >>> stack([np.eye(2)[:1], np.eye(2)[1:]])
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
+
+
+def _merge(span: tuple[int, int], known: Found | None, results: Sequence[Pairs], k: int) -> Found:
+    """Keep the best of what is known and found for the samples of one chunk."""
+    start, stop = span
+    parts = []
+    for pairs in results:
+        low, high = np.searchsorted(pairs.rows, [start, stop])
+        parts.append(Pairs(*(part[low:high] for part in pairs)))
+    if known is None:
+        wide = stop - start, k
+        found = Found(np.full(wide, -1), np.full(wide, np.inf, dtype=parts[0].squares.dtype))
+    else:
+        found = Found(known.ids.copy(), known.squares.copy())
+        touched = np.unique(np.concatenate([part.rows for part in parts])) - start
+        some = Found(found.ids[touched], found.squares[touched])
+        parts.insert(0, _pairs(touched + start, some))
+    rows, ids, squares = _joined(parts)
+    # What comes from one cell is in order.
+    order = np.argsort(rows, kind="stable") if known is None else np.lexsort((squares, rows))
+    counts = np.bincount(rows - start, minlength=stop - start)
+    place = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    best = order[place < k]
+    where = rows[best] - start, place[place < k]
+    found.ids[where], found.squares[where] = ids[best], squares[best]
+    return found
