@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
 
-from polyspan import GRMSC, METHODS
+from polyspan import GRMSC, METHODS, MeanGraph
 from polyspan.base import MultiViewClusterer
 from polyspan.datasets import make_subspaces
 from polyspan.inputs.views import check_views
@@ -253,3 +253,13 @@ def test_saved_counts_what_nested_parts_had_cost(monkeypatch):
     assert store.saved == 1.0
     store.get("outer", lambda: 1, 1)
     assert store.saved == 1.0 + 3.0  # 2 of its own and 1 of the inner part
+
+
+def test_a_sparse_solution_counts_what_it_holds():
+    views = make_subspaces(400, 3, random_state=0).views
+    with sharing(limit=400 * 400 * 8) as store:  # one dense matrix of all samples
+        for k in (5, 10, 15):
+            MeanGraph(3, n_neighbors=k, random_state=0).fit(views)
+    made = [value for value, _, _ in store.parts.values() if isinstance(value, Solution)]
+    assert len(made) == 3
+    assert store.size < 400 * 400 * 8

@@ -183,7 +183,7 @@ class MultiViewClusterer(Results, ClusterMixin, BaseEstimator):
         after = AFTER_THE_SOLUTION | (set() if self.solve_counts else {"n_clusters"})
         params = {k: _frozen(v) for k, v in self.get_params(deep=False).items() if k not in after}
         what = Problem(type(self), tuple(sorted(params.items())))
-        return shared(solve_problem, what, views.arrays, views.n_samples**2 * views.itemsize)
+        return shared(solve_problem, what, views.arrays, None)
 
     def _cluster(self, found: Solution, views: Views, Xs: list[Array]) -> dict[str, Any]:
         """Return the labels and what comes with them, by the names of the fitted attributes."""

@@ -39,7 +39,7 @@ class Store:
         self._lock = threading.Lock()  # `asyncio.to_thread` gives one store to several threads
         self._own = threading.local()  # what the present thread has saved
 
-    def get(self, key: Hashable, make: Callable[[], T], size: int) -> T:
+    def get(self, key: Hashable, make: Callable[[], T], size: int | None) -> T:
         """Return the part with this key, computing it now if it is not stored."""
         with self._lock:
             if key in self.parts:
@@ -52,6 +52,7 @@ class Store:
         value = make()
         # A part that reused others would have cost their time too.
         seconds = time.perf_counter() - started + self._saved_here() - before
+        size = held_bytes(value) if size is None else size
         with self._lock:
             if size <= self.limit and key not in self.parts:  # another thread may have been faster
                 self.parts[key] = value, size, seconds
@@ -109,6 +110,24 @@ def sharing(limit: int = 2**30, store: Store | None = None) -> Iterator[Store]:
         active.reset(token)
 
 
+def held_bytes(value: object) -> int:
+    """Bytes of all arrays in a value, also within tuples, lists and dictionaries.
+
+    Examples
+    --------
+    >>> held_bytes((np.zeros(3), {"a": sp.csr_array(np.eye(2))}, "text"))
+    60
+    """
+    if sp.issparse(value):
+        parts = [getattr(value, name, None) for name in ("data", "indices", "indptr")]
+        return sum(part.nbytes for part in parts if part is not None)
+    if isinstance(value, dict):
+        return sum(map(held_bytes, value.values()))
+    if isinstance(value, list | tuple):
+        return sum(map(held_bytes, value))
+    return int(getattr(value, "nbytes", 0))
+
+
 def fingerprint(arrays: Sequence[Array]) -> str | None:
     """Hash the content of NumPy, torch or sparse arrays; None for arrays of other libraries."""
     total = hashlib.blake2b(digest_size=16)
@@ -130,7 +149,7 @@ def shared(
     make: Callable[[D, Sequence[Array]], T],
     what: D,
     arrays: Sequence[Array],
-    size: int,
+    size: int | None,
     instead: Callable[[], T] | None = None,
 ) -> T:
     """Return ``make(what, arrays)``, or its earlier result inside `sharing`.
@@ -146,8 +165,8 @@ def shared(
         All parameters.
     arrays : list of arrays
         All data.
-    size : int
-        Approximate size of the result in bytes.
+    size : int or None
+        Approximate size of the result in bytes; None counts its arrays.
     instead : function, optional
         Computes the same result with less work; called when nothing is shared.
 
