@@ -468,7 +468,7 @@ def label_free():
     parts = [
         ("## Label-free: `ConsensusClusterer` (NMI)", "The number of classes is given, no label is "
          "seen, samples are shuffled; means of the seeds. The rule was chosen with scores on these "
-         f"sets in sight. Printed by `python benchmarks/label_free.py`. {OLD_POOL}", means, LABEL_FREE),
+         "sets in sight. Printed by `python benchmarks/label_free.py`.", means, LABEL_FREE),
         ("### By the earlier pool and rule", "GRMSC and early fusion, the worst quarter left out; "
          "single runs. Beyond 4,000 samples the settings are those of `AnchorGRMSC`.",
          last, {k: v for k, v in (LABEL_FREE | EARLIER).items() if k != "snf"}),
@@ -484,10 +484,6 @@ def label_free():
     )
 
 
-OLD_POOL = (
-    "The pool has changed since these runs: it has fewer settings of GRMSC, and other members above "
-    "4,000 samples. They are to be run again."
-)
 LABEL_FREE = {
     "dataset": "data",
     "n": "n",
@@ -793,7 +789,7 @@ def readme_label_free():
     }
     told = "; ".join(f"behind `{words}` on {_list(names)}" for words, names in behind.items())
     header = ("data", "samples", "consensus", PLAIN, "SNF()")
-    return table(header, lines) + f"\n\nOf all {len(means)} data sets it is {told}. {OLD_POOL}"
+    return table(header, lines) + f"\n\nOf all {len(means)} data sets it is {told}."
 
 
 README_LABEL_FREE = ("breast_tcga", "nutrimouse", "handwritten", "hdigit", "ngs", "msrc_v1",
