@@ -714,6 +714,8 @@ MUTANTS = [
     M("memory-usage-forgotten", "_left_in_group", "most - used +", "most +", "test_memory"),
     M("memory-limit-of-the-process", "available_memory", "*_of_process(), ", "", "test_memory"),
     M("atomic-not-on-the-disk", "replacing_all", "_flush(part)", "part.stat()", "test_atomic"),
+    M("atomic-lock-not-looked-at", "_temporary", "lock(handle) is not False and",
+      "(lock(handle), True)[1] and", "test_atomic"),
     M("atomic-leftovers-of-the-living", "_remove_leftovers", "if lock(handle):", "if True:",
       "test_atomic"),
     M("store-changed-rows-believed", "_believed", "changed.append(number)\n            continue",

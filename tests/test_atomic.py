@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from polyspan import atomic
 from polyspan.atomic import replacing, replacing_all
 
 
@@ -194,3 +195,26 @@ def test_the_permissions_are_those_of_any_new_file(folder):
     with replacing(Path("a")) as part:
         part.write_text("new")
     assert Path("a").stat().st_mode == Path("plain").stat().st_mode
+
+
+def test_a_new_file_that_another_call_takes_for_a_leftover_is_left_to_it(folder, monkeypatch):
+    """Between the creation of a file and its lock, another call may look at it."""
+    pytest.importorskip("fcntl")
+    taken, lock = [], atomic.lock
+
+    def late(handle):
+        if taken:
+            return lock(handle)
+        (path,) = folder.iterdir()
+        taken.append(path)
+        other = os.open(path, os.O_RDONLY)
+        assert lock(other)
+        found = lock(handle)
+        os.close(other)
+        return found
+
+    monkeypatch.setattr(atomic, "lock", late)
+    with replacing(Path("a.txt")) as part:
+        taken[0].unlink(missing_ok=True)  # what the other call does next
+        part.write_text("all of it")
+    assert contents(folder) == {"a.txt": "all of it"}

@@ -95,10 +95,12 @@ def _temporary(path: Path, handles: list[int]) -> Path:
         part = _hidden(path)
         handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
         handles.append(handle)
-        lock(handle)
-        if part.exists():  # otherwise another process took it for a leftover before it was locked
+        # Before it is locked, another call may take it for a leftover: it holds the lock, or has
+        # removed the file already.
+        if lock(handle) is not False and part.exists():
             os.utime(part, ns=(0, 0))  # whoever writes to it changes this
             return part
+        part.unlink(missing_ok=True)
 
 
 def lock(handle: int) -> bool | None:
