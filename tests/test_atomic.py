@@ -215,6 +215,6 @@ def test_a_new_file_that_another_call_takes_for_a_leftover_is_left_to_it(folder,
 
     monkeypatch.setattr(atomic, "lock", late)
     with replacing(Path("a.txt")) as part:
-        taken[0].unlink(missing_ok=True)  # what the other call does next
         part.write_text("all of it")
+        taken[0].unlink(missing_ok=True)  # what the other call does next
     assert contents(folder) == {"a.txt": "all of it"}
