@@ -296,7 +296,7 @@ def cost(rows):
         "seconds in the tables count what was shared, these hours do not."
     )
     if set(count) - {CPU}:
-        words += " The jobs on the card ran four to fifteen at a time, and waited for each other."
+        words += " The jobs on the card ran several at a time, and waited for each other."
     return words
 
 

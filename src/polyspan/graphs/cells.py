@@ -96,7 +96,7 @@ def search_cells(
                 workers.map(_members, chunks, cells, firsts, known, group=group, **fixed)
                 for group in groups
             ]
-            return workers.map(_search, parts, k=k, beyond=beyond)
+            return workers.map(_search, parts, k=k)
         fixed = {"chunks": chunks, "cells": cells, "firsts": firsts, "known": known}
         return workers.map(_search_here, groups, view=view, k=k, beyond=beyond, **fixed)
 
@@ -137,10 +137,10 @@ def _search_here(
 ) -> Pairs:
     lists = zip(chunks, cells, firsts, known, strict=True)
     parts = [_members(*one, view=view, beyond=beyond, group=group) for one in lists]
-    return _search(parts, k, beyond)
+    return _search(parts, k)
 
 
-def _search(parts: Sequence[Members], k: int, beyond: bool) -> Pairs:
+def _search(parts: Sequence[Members], k: int) -> Pairs:
     """Search every cell of a group."""
     base, queries = (stack([part[i] for part in parts]) for i in (0, 3))
     base_ids, base_cells, query_ids, query_cells, limits = (

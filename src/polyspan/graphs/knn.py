@@ -3,8 +3,8 @@
 The rule for samples that are equally far is that of `polyspan.graphs.ties`: those tied for the last
 places share them. Among more samples the neighbours are searched in cells
 (`polyspan.graphs.neighbors`): about 98% of them are found, those tied for the last place go to the
-lower row numbers, and the cells are learned from samples drawn with a fixed seed. The graph is
-then a function of the rows in their order, the same on any number of threads.
+own cell and the lower row numbers, and the cells are learned from samples drawn with a fixed seed.
+The graph is then a function of the rows in their order, the same on any number of threads.
 """
 
 from collections.abc import Sequence

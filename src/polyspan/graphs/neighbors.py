@@ -4,8 +4,9 @@ For many samples, space is divided into cells, the regions around centres. A sam
 the samples of the few cells whose centres are nearest to it, and the best k of all are kept. Cells
 are searched independently and their results merged: the work is linear in n, no worker needs all
 samples, and the result does not depend on where it is computed (beyond 4 million samples
-the work grows like n^1.5, because the cells get larger). Of samples at equal distances, those with
-the lower row numbers are found; only where every pair is compared do they share the places.
+the work grows like n^1.5, because the cells get larger). Of samples at equal distances, those of
+the own cell are found, and there the lower row numbers; only where every pair is compared do they
+share the places.
 """
 
 from collections.abc import Sequence
@@ -93,10 +94,9 @@ def approximate_neighbors(X: Array, k: int) -> tuple[np.ndarray, np.ndarray]:
     """
     n = X.shape[0]
     spans = bounds(n, ROWS)
-    drawn = np.random.RandomState(0).choice(n, centre_samples(n), replace=False)
     with Threads() as workers:
         chunks = [[X[start:stop]] for start, stop in spans]
-        found, _ = neighbors(workers, chunks, spans, 0, k, X[np.sort(drawn)])
+        found, _ = neighbors(workers, chunks, spans, 0, k, _drawn(X))
     ids, squares = (np.concatenate([part[i] for part in found]) for i in (0, 1))
     return ids, squares
 
@@ -133,9 +133,13 @@ def centres_of(X: Array) -> np.ndarray:
     >>> centres_of(np.array([[0.0], [1.0], [5.0]]))
     array([[2.]])
     """
+    return cell_centres(_drawn(X), n_cells(X.shape[0]), 0)
+
+
+def _drawn(X: Array) -> Array:
+    """Samples from which centres are learned, with a fixed seed."""
     n = X.shape[0]
-    drawn = np.random.RandomState(0).choice(n, centre_samples(n), replace=False)
-    return cell_centres(X[np.sort(drawn)], n_cells(n), 0)
+    return X[np.sort(np.random.RandomState(0).choice(n, centre_samples(n), replace=False))]
 
 
 def cell_centres(sample: Array, n_cells: int, random_state: int) -> np.ndarray:
