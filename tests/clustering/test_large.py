@@ -69,15 +69,35 @@ def test_an_inaccurate_answer_is_told(monkeypatch):
         cluster_graph(ring_graph()[0], 5, random_state=0)
 
 
-def test_linked_samples_are_put_together():
-    W, _ = ring_graph(cross=0)
-    order = large.graph_order(W, 8)
-    assert_array_equal(np.sort(order), np.arange(W.shape[0]))
+def test_linked_samples_are_put_together(monkeypatch):
+    monkeypatch.setattr(large, "CELLS", 5)
+    shuffled = np.random.default_rng(0).permutation(1000)
+    W = blobs_graph([200] * 5)[0][shuffled][:, shuffled]
+    with Threads(1) as workers:
+        Y = large.first_vectors(workers, W, W.sum(axis=1) ** -0.5, 10, 5)
+        order = large.graph_order(workers, Y)
+    assert_array_equal(np.sort(order), np.arange(1000))
     i, j = W.nonzero()
     rank = np.argsort(order)
-    assert np.median(np.abs(rank[i] - rank[j])) < 25  # in the shuffled order 590
-    empty = sp.csr_array((5, 5))
-    assert_array_equal(np.sort(large.graph_order(empty)), np.arange(5))
+    assert np.median(np.abs(rank[i] - rank[j])) < 80  # in the shuffled order 292
+
+
+def test_first_vectors_are_smooth():
+    W, _ = blobs_graph([200, 300, 100])
+    root = W.sum(axis=1) ** -0.5
+    N = sp.csr_array(root[:, None] * W.toarray() * root)
+    with Threads(1) as workers:
+        Q, _ = np.linalg.qr(large.first_vectors(workers, W, root, 6, 3))
+    _, V = np.linalg.eigh(N.toarray())
+    found = np.linalg.svd(V[:, -3:].T @ Q)[1]  # cosines of the angles to the true vectors
+    assert found.min() > 0.9  # of random vectors 0.08
+
+
+def test_clusters_that_the_drawn_samples_miss_are_found(monkeypatch):
+    monkeypatch.setattr(large, "PART", 1000)  # six samples are drawn
+    W, labels = blobs_graph([200, 300, 20], cross=0, inside=0.5)
+    found = cluster_graph(W, 3, random_state=0)
+    assert clustering_scores(labels, found)["nmi"] == 1
 
 
 def test_the_clustering_with_most_links_inside_is_taken():

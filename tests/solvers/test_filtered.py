@@ -44,6 +44,16 @@ def test_the_residual_is_that_of_the_wanted_vectors():
     assert residual <= 1e-3
 
 
+def test_a_good_start_is_not_filtered(monkeypatch):
+    N = graph()
+    w, Y, _ = solved(N, tol=1e-6)
+    monkeypatch.delattr(filtered, "_filtered")
+    mixed = Y @ np.linalg.qr(np.random.default_rng(0).normal(size=(8, 8)))[0]
+    found, _, residual = solved(N, tol=2e-6, start=np.split(mixed, [250, 500]))
+    assert_allclose(found, w, atol=1e-12)
+    assert residual <= 2e-6
+
+
 def test_too_few_rounds_are_told_by_the_residual(monkeypatch):
     monkeypatch.setattr(filtered, "ROUNDS", 1)
     monkeypatch.setattr(filtered, "DEGREE", 2)

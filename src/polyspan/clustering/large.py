@@ -19,15 +19,18 @@ from sklearn.metrics import pairwise_distances_argmin_min
 from sklearn.utils import check_random_state
 
 from polyspan.clustering.spectral import quiet_kmeans, unit_rows
+from polyspan.graphs.neighbors import cell_centres
 from polyspan.solvers.arrays import inverse_root
-from polyspan.solvers.filtered import leading_eigenvectors
+from polyspan.solvers.filtered import leading_eigenvectors, random_rows
 from polyspan.solvers.messages import warn_user
 from polyspan.solvers.threads import Threads, bounds
 
 LARGE = 20_000  # samples above which a sparse graph is clustered here
 ROWS = 16_384  # of the graph, in a block
 SAMPLE = 20_000  # rows of the embedding on which k-means restarts
-SWEEPS = 4  # over the graph, to put neighbours together
+PART = 4  # one sample in so many is enough for a rough answer
+CELLS = 100  # of samples that lie together in memory
+RANDOM = 0.01  # share in the first vectors
 STEPS = 10  # of k-means on all rows, at most
 TOL = 5e-4  # residual of the eigenvectors
 
@@ -51,43 +54,91 @@ def cluster_graph(
     >>> len(set(labels[:5])), len(set(labels[5:])), len(set(labels))
     (1, 1, 2)
     """
-    root = inverse_root(np.asarray(W.sum(axis=1), dtype=np.float64).ravel())
-    _, piece = connected_components(W, directed=False)
-    root[np.bincount(piece)[piece] < W.shape[0] / (10 * n_clusters)] = 0
-    spans, order = bounds(W.shape[0], ROWS), graph_order(W)
-    rank = np.argsort(order).astype(W.indices.dtype)
-    labels = np.empty(W.shape[0], dtype=np.int32)
+    n, size = W.shape[0], min(2 * n_clusters, W.shape[0])
+    root, labels = _roots(W, n_clusters), np.empty(W.shape[0], dtype=np.int32)
     with Threads() as workers:
+        Y = first_vectors(workers, W, root, size, n_clusters)
+        order, spans = graph_order(workers, Y), bounds(n, ROWS)
+        rank = np.argsort(order).astype(W.indices.dtype)
         blocks = workers.map(_normalized, spans, W=W, root=root, order=order, rank=rank)
         labels[order] = cluster_blocks(
             workers, blocks, spans, n_clusters, n_init=n_init, random_state=random_state,
-            order=order,
+            order=order, start=[Y[order[first:last]] for first, last in spans],
         )  # fmt: skip
     return labels
 
 
-def graph_order(W: sp.csr_array, group: int = 1000) -> np.ndarray:
-    """Order of samples in which those that are linked are mostly close together.
+def _roots(W: sp.csr_array, n_clusters: int) -> np.ndarray:
+    """Inverse roots of the degrees, 0 in pieces of less than a tenth of an average cluster."""
+    root = inverse_root(np.asarray(W.sum(axis=1), dtype=np.float64).ravel())
+    # What is strongly connected in a symmetric graph is connected; it takes a quarter of the time.
+    _, piece = connected_components(W, connection="strong")
+    root[np.bincount(piece)[piece] < W.shape[0] / (10 * n_clusters)] = 0
+    return root
 
-    Every ``group``-th sample, drawn with a fixed seed, collects its neighbours, these theirs, and
-    so on. The memory that a product with the rows of a group reads then fits into the cache.
+
+def first_vectors(
+    workers: Any, W: sp.csr_array, root: np.ndarray, size: int, n_clusters: int
+) -> np.ndarray:
+    """Vectors that are smooth over the graph, for a fraction of the time of the eigenvectors.
+
+    Those of the links among every fourth sample, drawn with a fixed seed, after two rounds, and
+    from there to all neighbours. A little that is random makes up for what no drawn sample sees.
 
     Examples
     --------
-    >>> W = sp.csr_array(np.kron(np.eye(2), np.ones((2, 2)))[[0, 2, 1, 3]][:, [0, 2, 1, 3]])
-    >>> graph_order(W, 2)
-    array([0, 2, 1, 3])
+    >>> W = sp.csr_array(np.kron(np.eye(2), np.ones((50, 50))))
+    >>> with Threads(1) as workers:
+    ...     Y = first_vectors(workers, W, np.full(100, 50**-0.5), 2, 2)
+    >>> bool(np.linalg.norm(W @ Y / 50 - Y) < 0.02)
+    True
     """
-    n = W.shape[0]
-    own = np.full(n, -1, dtype=np.int32)
-    few = max(1, n // group)
-    own[np.random.RandomState(0).choice(n, few, replace=False)] = np.arange(few)
-    for _ in range(SWEEPS):
-        near = np.append(own[W.indices], np.int32(-1))  # the last for empty rows at the end
-        own = np.where(own < 0, np.maximum.reduceat(near, W.indptr[:-1]), own)
-        if own.min() >= 0:
-            break
-    return np.argsort(own, kind="stable")
+    n, spans = W.shape[0], bounds(W.shape[0], ROWS)
+    drawn = np.sort(np.random.RandomState(0).choice(n, max(size, n // PART), replace=False))
+    links = workers.map(_links_to, spans, W=W, columns=drawn)
+    part = sp.csr_array(sp.vstack(links, format="csr")[drawn])
+    own, inner = _roots(part, n_clusters), bounds(len(drawn), ROWS)
+    blocks = [scaled_rows(part[a:b], own[a:b], own) for a, b in inner]
+    _, Us, _ = leading_eigenvectors(workers, blocks, inner, size, n_clusters, rounds=2)
+    fixed = {"root": root, "U": root[drawn, None].astype(np.float32) * np.concatenate(Us)}
+    Y = np.concatenate(workers.map(_spread, links, spans, **fixed))
+    Y /= np.maximum(np.linalg.norm(Y, axis=0), np.finfo(Y.dtype).tiny)
+    return Y + RANDOM / n**0.5 * random_rows((0, n), size, Y.dtype)
+
+
+def _links_to(span: tuple[int, int], W: sp.csr_array, columns: np.ndarray) -> sp.csr_array:
+    return W[span[0] : span[1]][:, columns].astype(np.float32)
+
+
+def _spread(
+    links: sp.csr_array, span: tuple[int, int], root: np.ndarray, U: np.ndarray
+) -> np.ndarray:
+    return root[span[0] : span[1], None].astype(U.dtype) * (links @ U)
+
+
+def graph_order(workers: Any, Y: np.ndarray) -> np.ndarray:
+    """Order of samples in which those that are linked are mostly close together.
+
+    Linked samples have similar rows in Y, so that they are mostly in one of a hundred cells; the
+    memory that a product with the rows of a cell reads then fits into the cache.
+
+    Examples
+    --------
+    >>> Y = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 0.1], [0.1, 1.0]])
+    >>> with Threads(1) as workers:
+    ...     order = graph_order(workers, Y)
+    >>> order.tolist() in ([0, 2, 1, 3], [1, 3, 0, 2])
+    True
+    """
+    n = len(Y)
+    some = np.random.RandomState(0).choice(n, min(n, SAMPLE), replace=False)
+    centres = cell_centres(unit_rows(Y[np.sort(some)]), min(CELLS, n // 2), 0)
+    parts = workers.map(_cells, [Y[a:b] for a, b in bounds(n, ROWS)], centres=centres)
+    return np.argsort(np.concatenate(parts), kind="stable")
+
+
+def _cells(Y: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    return _nearest(unit_rows(Y), centres)
 
 
 def _normalized(
@@ -122,6 +173,7 @@ def cluster_blocks(
     n_init: int = 20,
     random_state: int | np.random.RandomState | None = None,
     order: np.ndarray | None = None,
+    start: list[Any] | None = None,
 ) -> np.ndarray:
     """Labels from rows of ``D^-1/2 W D^-1/2`` that lie with the workers; only labels come back.
 
@@ -135,6 +187,8 @@ def cluster_blocks(
         As in `polyspan.clustering.spectral.spectral_clustering`.
     order : (n,) array, optional
         Numbers of the samples in the rows, in memory, if they are not in order.
+    start : list of (rows, 2 c) arrays, optional
+        Vectors from which the eigenvectors are found, by rows.
 
     Examples
     --------
@@ -146,7 +200,7 @@ def cluster_blocks(
     """
     n = spans[-1][1]
     size = min(2 * n_clusters, n)
-    _, Ys, residual = leading_eigenvectors(workers, blocks, spans, size, n_clusters, TOL, order)
+    _, Ys, residual = leading_eigenvectors(workers, blocks, spans, size, n_clusters, TOL, start)
     if residual > TOL:
         warn_user(
             f"The eigenvectors of the graph are only accurate to {residual:.1e} instead of "
@@ -164,8 +218,8 @@ def cluster_blocks(
         Us = workers.map(_first_columns, Ys, columns=columns)
         some = np.concatenate(workers.collect(workers.map(_rows, Us, inside)))[np.argsort(where)]
         with quiet_kmeans():
-            start = KMeans(n_clusters, n_init=n_init, random_state=rng).fit(some).cluster_centers_
-        labels = _lloyd(workers, Us, start)
+            model = KMeans(n_clusters, n_init=n_init, random_state=rng).fit(some)
+        labels = _lloyd(workers, Us, model.cluster_centers_)
         found.append((_inside(workers, blocks, spans, labels, n_clusters), labels))
     return max(found, key=lambda pair: pair[0])[1]
 

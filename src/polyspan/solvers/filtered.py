@@ -29,7 +29,8 @@ def leading_eigenvectors(
     size: int,
     wanted: int,
     tol: float = 1e-3,
-    order: np.ndarray | None = None,
+    start: list[Any] | None = None,
+    rounds: int | None = None,
 ) -> tuple[np.ndarray, list[Any], float]:
     """Largest eigenvalues of N, descending, the vectors by rows, and the worst residual.
 
@@ -47,9 +48,10 @@ def leading_eigenvectors(
         Of them, how many must be accurate; the others help them to become so.
     tol : float, default=1e-3
         Stop when no ``|N y - w y|`` of a wanted vector y, of length 1, is larger.
-    order : (n,) array, optional
-        Numbers of the samples in the rows, if they are not in order: the random start is a function
-        of the samples, so that the answer does not depend on the order of the rows.
+    start : list of (rows, size) arrays, optional
+        The first vectors, by rows; random ones by default.
+    rounds : int, optional
+        Stop after so many, ten by default.
 
     Returns
     -------
@@ -57,7 +59,7 @@ def leading_eigenvectors(
     vectors : list of (rows, size) arrays
         They stay on the workers.
     residual : float
-        The largest of the wanted vectors; above ``tol`` if ten rounds were not enough.
+        The largest of the wanted vectors; above ``tol`` if the rounds were not enough.
 
     Examples
     --------
@@ -71,14 +73,12 @@ def leading_eigenvectors(
     """
     cut, residual = FIRST, np.inf
     dtype = workers.collect(workers.submit(_dtype, blocks[0]))
-    Ys = workers.map(_start, spans, size=size, dtype=dtype)
-    if order is not None:
-        whole = _stack(Ys)
-        Ys = [whole[order[start:stop]] for start, stop in spans]
+    Ys = workers.map(random_rows, spans, size=size, dtype=dtype) if start is None else start
     NYs = _product(workers, blocks, Ys)
     w = np.zeros(size)
-    for _ in range(ROUNDS):
-        Ys = _filtered(workers, blocks, Ys, NYs, cut, dtype)
+    for i in range(ROUNDS if rounds is None else rounds):
+        if i > 0 or start is None:  # what a given start is good for is seen before it is filtered
+            Ys = _filtered(workers, blocks, Ys, NYs, cut, dtype)
         P = _whitening(sum(workers.collect(workers.map(_gram, Ys, Ys))))
         Ys = workers.map(_turned, Ys, by=P)
         NYs = _product(workers, blocks, Ys)
@@ -92,8 +92,15 @@ def leading_eigenvectors(
     return w, Ys, residual
 
 
-def _start(span: tuple[int, int], size: int, dtype: Any) -> np.ndarray:
-    """Random rows that depend on their numbers only, not on how they are divided."""
+def random_rows(span: tuple[int, int], size: int, dtype: Any) -> np.ndarray:
+    """Random rows that depend on their numbers only, not on how they are divided.
+
+    Examples
+    --------
+    >>> whole = random_rows((0, 5), 2, np.float32)
+    >>> bool((random_rows((3, 5), 2, np.float32) == whole[3:]).all())
+    True
+    """
     numbers = np.random.PCG64(0)
     numbers.advance(span[0] * size)
     found = np.random.Generator(numbers).random((span[1] - span[0], size)) - 0.5
