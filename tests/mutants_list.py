@@ -262,8 +262,11 @@ MUTANTS = [
     M("lowest-are-highest", "_some_eigenpairs", "w[first:stop], V[:, first:stop]",
       "w[::-1][first:stop], V[:, ::-1][:, first:stop]", "test_eigen"),
     M("lowest-gives-up", "_some_eigenpairs", "pass", "raise", "test_eigen"),
-    M("kth-smallest", "ties:ranked", "np.partition(D, k - 1, axis=1)[:, k - 1 : k]",
-      "np.partition(D, k - 2, axis=1)[:, k - 2 : k - 1]", "test_proximity"),
+    M("kth-smallest", "ties:lowest_values", "np.partition(D, k - 1, axis=1)[:, :k]",
+      "np.partition(D, k, axis=1)[:, 1 : k + 1]", "test_ties"),
+    M("kth-smallest-of-groups", "ties:lowest_values", "[:, k - 1 : k]", "[:, k - 2 : k - 1]",
+      "test_ties"),
+    M("kth-smallest-of-nan", "ties:lowest_values", "counts.min() >= k", "True", "test_ties"),
     # --- graphs ---
     M("distances-without-grid", "squared_distances", "2**14 * eps", "eps", "test_proximity"),
     M("median-upper", "median_distance", "n + 2 * (pairs // 2)]", "n + 2 * ((pairs + 1) // 2)]",

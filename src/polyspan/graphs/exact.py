@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from polyspan.graphs.ties import CROWD
+from polyspan.graphs.ties import CROWD, lowest_values
 
 BLOCK = 2**23  # distances held at a time: 64 MB
 
@@ -64,7 +64,7 @@ def lowest(
     D2: np.ndarray, own: np.ndarray, k: int, equal: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Rows, columns, squares and shares of the k lowest in every row, and these in order."""
-    low = np.sort(np.partition(D2, k - 1, axis=1)[:, :k], axis=1)
+    low = lowest_values(D2, k)
     last = low[:, -1]
     slack = equal * (own + np.maximum(last, 0))
     i, j = np.nonzero(D2 <= (last + slack)[:, None])

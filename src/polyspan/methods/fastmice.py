@@ -38,8 +38,8 @@ from sklearn.utils import check_random_state
 
 from polyspan.base import About, EmbeddingClusterer
 from polyspan.clustering.spectral import quiet_kmeans, spectral_eigenvectors, unit_rows
-from polyspan.graphs.exact import distances, squared_lengths
-from polyspan.graphs.ties import lowest_shares, tied
+from polyspan.graphs.exact import distances, lowest, squared_lengths
+from polyspan.graphs.ties import tied
 from polyspan.inputs.params import integer, neighbors, param
 from polyspan.inputs.scaling import numpy_views, unit
 from polyspan.inputs.views import Views
@@ -187,9 +187,8 @@ def links(X: Any, A: Any, k: int) -> sp.csr_array:
     step, parts = max(1, BLOCK // m), []
     for rows in (slice(start, start + step) for start in range(0, n, step)):
         G = distances(X[rows], A, x[rows], a)
-        shares = lowest_shares(G, k, tied(X.dtype) * x[rows, None])
-        i, j = np.nonzero(shares)
-        parts.append((i + rows.start, j, np.maximum(G[i, j], 0), shares[i, j]))
+        i, *near, _ = lowest(G, x[rows], k, tied(X.dtype))
+        parts.append((i + rows.start, *near))
     i, j, D2, shares = (np.concatenate(several) for several in zip(*parts, strict=True))
     s2 = np.average(np.sqrt(D2), weights=shares) ** 2
     nearest = np.minimum.reduceat(D2, np.searchsorted(i, np.arange(n)))
