@@ -105,7 +105,7 @@ def test_figures_of_published_data(data_dir):
 
 
 @pytest.mark.parametrize(
-    ("n", "k"), [(8, 7), (10_000, 10), (100_000, 15), (1_000_000, 20), (10**7, 25)]
+    ("n", "k"), [(8, 7), (10_000, 10), (100_000, 12), (1_000_000, 15), (10**8, 20)]
 )
 def test_neighbors_grow_with_the_number_of_samples(n, k):
     assert MeanGraph()._links(n) == k
