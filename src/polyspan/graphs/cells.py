@@ -5,7 +5,7 @@ are closer than the k-th found so far, which one product of matrices and a compa
 are searched in groups, independently of each other, here or on the workers of a cluster.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -46,7 +46,10 @@ class Members(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """Samples that search, ascending, with what they found: one pair in every entry."""
+    """Samples that search, ascending, with what they found: one pair in every entry.
+
+    In the own cell every sample is there once, with rows of ids and squares.
+    """
 
     rows: np.ndarray
     ids: np.ndarray
@@ -89,21 +92,21 @@ def search_cells(
     edges = [round(i) for i in np.linspace(0, n_cells, min(GROUPS, n_cells) + 1)]
     groups, firsts = list(pairwise(edges)), [start for start, _ in spans]
 
-    def searched(known: Sequence[Any], beyond: bool) -> list[Any]:
+    def searched(known: Sequence[Any], search: Any) -> list[Any]:
+        beyond = search is _search_beyond
         if workers.remote:  # send only members of cells
             fixed: dict[str, Any] = {"view": view, "beyond": beyond}
             parts = [
                 workers.map(_members, chunks, cells, firsts, known, group=group, **fixed)
                 for group in groups
             ]
-            return workers.map(_search, parts, k=k)
+            return workers.map(search, parts, k=k)
         fixed = {"chunks": chunks, "cells": cells, "firsts": firsts, "known": known}
-        return workers.map(_search_here, groups, view=view, k=k, beyond=beyond, **fixed)
+        return workers.map(_here, groups, view=view, k=k, beyond=beyond, search=search, **fixed)
 
-    nothing = [None] * len(chunks)
-    own = searched(nothing, False)
-    found = workers.map(_merge, spans, nothing, results=own, k=k)
-    return workers.map(_merge, spans, found, results=searched(found, True), k=k)
+    own = searched([None] * len(chunks), _search_own)
+    found = workers.map(_placed, spans, results=own, k=k)
+    return workers.map(_merge, spans, found, results=searched(found, _search_beyond), k=k)
 
 
 def _members(
@@ -125,7 +128,7 @@ def _members(
     )
 
 
-def _search_here(
+def _here(
     group: tuple[int, int],
     chunks: Sequence[Any],
     cells: Sequence[np.ndarray],
@@ -134,31 +137,50 @@ def _search_here(
     view: int,
     k: int,
     beyond: bool,
+    search: Callable[..., Pairs],
 ) -> Pairs:
     lists = zip(chunks, cells, firsts, known, strict=True)
-    parts = [_members(*one, view=view, beyond=beyond, group=group) for one in lists]
-    return _search(parts, k)
+    return search([_members(*one, view=view, beyond=beyond, group=group) for one in lists], k)
 
 
-def _search(parts: Sequence[Members], k: int) -> Pairs:
-    """Search every cell of a group."""
+def _by_cell(parts: Sequence[Members]) -> Iterator[tuple[Any, ...]]:
+    """Samples that search a cell with their numbers and limits, and those in it with theirs."""
     base, queries = (stack([part[i] for part in parts]) for i in (0, 3))
     base_ids, base_cells, query_ids, query_cells, limits = (
         np.concatenate([part[i] for part in parts]) for i in (1, 2, 4, 5, 6)
     )
     by_base, by_query = (np.argsort(c, kind="stable") for c in (base_cells, query_cells))
-    found = [Pairs(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, base.dtype))]
     for cell in np.unique(base_cells):
         low, high = np.searchsorted(base_cells[by_base], [cell, cell + 1])
         lives = by_base[low:high]
         low, high = np.searchsorted(query_cells[by_query], [cell, cell + 1])
         asks = by_query[low:high]
-        Q, rows, B, ids = queries[asks], query_ids[asks], base[lives], base_ids[lives]
-        some = np.isinf(limits[asks])  # no k-th neighbour is known, as in the own cell
+        yield queries[asks], query_ids[asks], limits[asks], base[lives], base_ids[lives]
+
+
+def _search_own(parts: Sequence[Members], k: int) -> Pairs:
+    """Search every cell of a group for the neighbours of its own samples."""
+    found = [
+        _narrow(np.empty(0, int), np.empty((0, k), int), np.empty((0, k), parts[0].base.dtype))
+    ]
+    for Q, rows, _, B, ids in _by_cell(parts):
+        found.append(_narrow(rows, *nearest_of(Q, rows, B, ids, k)[:2]))
+    return _ascending(found)
+
+
+def _search_beyond(parts: Sequence[Members], k: int) -> Pairs:
+    """Search every cell of a group for those of other cells, which know some already."""
+    found = [_narrow(np.empty(0, int), np.empty(0, int), np.empty(0, parts[0].base.dtype))]
+    for Q, rows, limits, B, ids in _by_cell(parts):
+        some = np.isinf(limits)  # no k-th neighbour is known
         if some.any():
             found.append(_pairs(rows[some], nearest_of(Q[some], rows[some], B, ids, k)))
         if not some.all():
-            found.append(_closer(Q[~some], rows[~some], limits[asks][~some], B, ids))
+            found.append(_closer(Q[~some], rows[~some], limits[~some], B, ids))
+    return _ascending(found)
+
+
+def _ascending(found: Sequence[Pairs]) -> Pairs:
     joined = _joined(found)
     order = np.argsort(joined.rows, kind="stable")
     return Pairs(*(part[order] for part in joined))
@@ -210,19 +232,15 @@ def nearest_of(X: Array, own: np.ndarray, base: Array, ids: np.ndarray, k: int) 
     >>> nearest_of(B[:1], np.array([7]), B, np.array([7, 8, 9]), 1)
     Found(ids=array([[8]]), squares=array([[1.]]), shares=None)
     """
-    asked = min(k + 1, base.shape[0])
+    asked, wide = min(k + 1, base.shape[0]), len(own)
     model = NearestNeighbors(n_neighbors=asked, algorithm="brute").fit(base)
     distances, rows = model.kneighbors(X)
-    numbers, squares = ids[rows].astype(np.int64), distances.astype(X.dtype) ** 2
-    squares[numbers == own[:, None]] = np.inf  # puts the sample itself last
-    order = np.argsort(squares, axis=1, kind="stable")[:, :k]
-    numbers, squares = (np.take_along_axis(A, order, axis=1) for A in (numbers, squares))
-    numbers[np.isinf(squares)] = -1
-    missing = ((0, 0), (0, k - numbers.shape[1]))
-    return Found(
-        np.pad(numbers, missing, constant_values=-1),
-        np.pad(squares, missing, constant_values=np.inf),
-    )
+    numbers, squares = np.full((wide, k + 1), -1), np.full((wide, k + 1), np.inf, dtype=X.dtype)
+    numbers[:, :asked], squares[:, :asked] = ids[rows], distances.astype(X.dtype) ** 2
+    itself = numbers == own[:, None]
+    place = np.where(itself.any(axis=1), itself.argmax(axis=1), k)  # which of all is left out
+    others = np.arange(k) + (np.arange(k) >= place[:, None])
+    return Found(*(np.take_along_axis(A, others, axis=1) for A in (numbers, squares)))
 
 
 def stack(parts: Sequence[Array]) -> Array:
@@ -237,24 +255,30 @@ def stack(parts: Sequence[Array]) -> Array:
     return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
 
 
-def _merge(span: tuple[int, int], known: Found | None, results: Sequence[Pairs], k: int) -> Found:
+def _placed(span: tuple[int, int], results: Sequence[Pairs], k: int) -> Found:
+    """What the samples of one chunk found in their own cells."""
+    start, stop = span
+    wide = stop - start, k
+    found = Found(np.full(wide, -1), np.full(wide, np.inf, dtype=results[0].squares.dtype))
+    for part in results:
+        rows = slice(*np.searchsorted(part.rows, [start, stop]))
+        own = part.rows[rows] - start
+        found.ids[own], found.squares[own] = part.ids[rows], part.squares[rows]
+    return found
+
+
+def _merge(span: tuple[int, int], known: Found, results: Sequence[Pairs], k: int) -> Found:
     """Keep the best of what is known and found for the samples of one chunk."""
     start, stop = span
     parts = []
     for pairs in results:
         low, high = np.searchsorted(pairs.rows, [start, stop])
         parts.append(Pairs(*(part[low:high] for part in pairs)))
-    if known is None:
-        wide = stop - start, k
-        found = Found(np.full(wide, -1), np.full(wide, np.inf, dtype=parts[0].squares.dtype))
-    else:
-        found = Found(known.ids.copy(), known.squares.copy())
-        touched = np.unique(np.concatenate([part.rows for part in parts])) - start
-        some = Found(found.ids[touched], found.squares[touched])
-        parts.insert(0, _pairs(touched + start, some))
-    rows, ids, squares = _joined(parts)
-    # What comes from one cell is in order.
-    order = np.argsort(rows, kind="stable") if known is None else np.lexsort((squares, rows))
+    found = Found(known.ids.copy(), known.squares.copy())
+    touched = np.unique(np.concatenate([part.rows for part in parts])) - start
+    some = Found(found.ids[touched], found.squares[touched])
+    rows, ids, squares = _joined([_pairs(touched + start, some), *parts])
+    order = np.lexsort((squares, rows))
     counts = np.bincount(rows - start, minlength=stop - start)
     place = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
     best = order[place < k]
