@@ -80,6 +80,12 @@ def rna():
     return rng().poisson(rng().gamma(5, np.geomspace(10, 1e4, 100), size=(50, 100))).astype(float)
 
 
+def histograms():
+    """Patterns counted in images: few zeros, and all images have the same number of patterns."""
+    shares = rng().dirichlet(np.geomspace(0.5, 500, 80), size=70)
+    return np.array([rng().multinomial(20_000, one) for one in shares]).astype(float)
+
+
 KINDS = [
     (words, COUNTS, ZEROS),
     (pixels, COUNTS, ZEROS),
@@ -90,7 +96,8 @@ KINDS = [
     (log_ratios, SCALES, "by a factor of only"),
     (blood, MIXED, "so they are standardised first"),
     (questionnaire, MIXED, "so they are standardised first"),
-    (rna, MIXED, "the values span decades, so consider log1p"),
+    (rna, COUNTS, "so samples are scaled to unit length; the values span decades, so consider"),
+    (histograms, COUNTS, "values are counts in many columns, so samples are scaled to unit length"),
     (components, (None, "unit"), "as principal components are, so their spreads are kept"),
 ]
 
@@ -113,7 +120,7 @@ def test_the_choice_does_not_depend_on_the_order_the_unit_or_the_library(make):
     assert choose_scaling(X[order], "0") == found
     assert choose_scaling(strict.asarray(X), "0") == found
     assert choose_scaling(X.astype(np.float32), "0").allowed == found.allowed
-    if make is not methylation:  # which is known by its range
+    if make not in (methylation, rna, histograms):  # known by their range, or by whole numbers
         assert choose_scaling(X * 1e200, "0").allowed == found.allowed
         assert choose_scaling(X * 1e-200, "0").allowed == found.allowed
 
@@ -132,6 +139,17 @@ def test_counts_over_decades_get_a_hint():
         found = choose_scaling(form(X), "0")
         assert found.allowed == COUNTS
         assert found.sentence.endswith("; the values span decades, so consider log1p")
+
+
+def test_whole_numbers_in_few_columns_are_no_counts():
+    X = rna()
+    assert choose_scaling(X[:, ::2][:, :49], "0").allowed == MIXED
+    assert choose_scaling(X - 1, "0").allowed == COUNTS
+    X[0, 0] = 0.5
+    assert choose_scaling(X, "0").allowed == MIXED
+    X = np.round(X)
+    X[0, 0] = -1
+    assert choose_scaling(X, "0").allowed == MIXED
 
 
 def test_different_units_get_no_hint():

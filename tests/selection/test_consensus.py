@@ -463,18 +463,24 @@ def test_as_many_entries_are_kept_as_a_cluster_has(n, kept):
     assert {p["n_kept"] for p in affinities(n, 3) if p["affinity"] == "sparse"} == kept
 
 
-def test_grmsc_runs_where_most_views_have_unit_length():
+def test_grmsc_takes_directions_in_two_scalings():
     rng = np.random.RandomState(0)
-    views = check_views([rng.normal(size=(60, 5)), rng.normal(size=(60, 5))])
-    scalings = [("unit", "unit"), ("standard+unit", "unit"), (None, "unit"), ("standard", None)]
+    views = [rng.normal(size=(60, 5)), rng.normal(size=(60, 3))]
+    scalings = [("unit", None), ("standard+unit", None), ("standard", "standard"), (None, None)]
 
-    def scales(scalings):
-        members = default_members(views, 3, None, scalings)
+    def scales(views, scalings, **options):
+        members = default_members(check_views(views), 3, None, scalings, **options)
         return list(dict.fromkeys(one.scale for one in members if isinstance(one, GRMSC)))
 
-    assert scales(scalings) == ["unit", ("standard+unit", "unit")]
-    assert scales(scalings[2:]) == [(None, "unit")]
-    assert scales([(None, None), ("standard", None)]) == [None]
+    assert scales(views, scalings) == ["unit", ("standard+unit", "unit")]
+    assert scales(views, scalings[2:]) == ["standard+unit", "unit"]
+    assert scales(views, [(None, None), ("unit", None)]) == ["unit"]  # no scaling twice
+    assert scales(views, [("standard", None)], as_given=True) == [("standard", None)]
+    one = [views[0], rng.normal(size=(60, 1))]
+    assert scales(one, scalings[:3:2]) == [("unit", None), ("standard+unit", "standard")]
+    # Directions of a feature that varies alone, and is positive, would be constant.
+    alone = [views[0], np.c_[rng.uniform(1, 2, 60), np.zeros((60, 2))]]
+    assert scales(alone, scalings[:1]) == [("unit", None)]
 
 
 def test_cheap_members_come_first(planted):

@@ -22,6 +22,7 @@ ZEROS = 1 / 3  # of all values are many
 DECADES = 1e3  # counts that differ by a larger factor need logarithms
 FAR = 3.0  # spreads between the mean of a column and zero
 TINY = np.finfo(np.float64).tiny  # instead of a spread that underflows
+COUNTS: tuple[Scaling, ...] = ("unit", "standard+unit")  # what suits them
 COMPARED = 50  # columns, the first ones, whose correlations are looked at
 
 
@@ -166,7 +167,10 @@ def _choose(c: Columns) -> tuple[tuple[Scaling, ...], str]:
         return _few(d, factor, differ)
     if c.zeros:
         reason = "many values are zeros, as in counts, so samples are scaled to unit length"
-        return ("unit", "standard+unit"), reason
+        return COUNTS, reason
+    if factor > MIXED and c.positive and c.whole and d >= MANY:
+        reason = "values are counts in many columns, so samples are scaled to unit length"
+        return COUNTS, reason
     if factor > MIXED and not (one := _one_unit(c)):
         return ("standard+unit", "standard"), f"{differ}, so they are standardised first"
     if factor > MIXED:
@@ -247,4 +251,5 @@ def _words(factor: float) -> str:
 
 
 def _whole(x: np.ndarray) -> bool:
-    return bool(np.all(x == np.round(x)))
+    """Whether all are whole numbers, and not only for want of digits."""
+    return bool(np.all(x == np.round(x)) and np.all(np.abs(x) < 1 / np.finfo(x.dtype).eps))

@@ -253,7 +253,7 @@ class ConsensusClusterer(Placing):
         """Copies of the members, ready to be fitted."""
         pool = self.members
         if pool is None:
-            pool = default_members(views, c, self.device, scalings)
+            pool = default_members(views, c, self.device, scalings, as_given=self.scale != "auto")
         return [clone(one).set_params(n_clusters=c, random_state=seed) for one in pool]
 
     def footprint(self, views: Views) -> tuple[float, float]:

@@ -10,7 +10,7 @@ from sklearn.utils import get_tags
 
 from polyspan.base import MultiViewClusterer, OnDevice
 from polyspan.inputs.rows import missing_rows
-from polyspan.inputs.scaling import Scaling
+from polyspan.inputs.scaling import Scaling, is_constant, unit
 from polyspan.inputs.views import Views
 from polyspan.methods.anchor_grmsc.estimator import AnchorGRMSC
 from polyspan.methods.baselines import ConcatKMeans, ConcatSpectral
@@ -74,13 +74,14 @@ def default_members(
     n_clusters: int,
     device: str | None = None,
     scalings: Sequence[Sequence[Scaling]] = (("unit",), ("standard+unit",)),
+    as_given: bool = False,
 ) -> list[MultiViewClusterer]:
     """Return the members of a consensus, the cheap ones first.
 
-    Each runs in every scaling; GRMSC, AnchorGRMSC and LMVSC only in those that give most views
-    unit length, or in the first where none does. Samples that lack a view leave only the members
-    that take them. Of many samples no member needs more than time linear in their number, but for
-    the neighbours of up to 20,000 samples, which are searched exactly.
+    Each runs in every scaling; GRMSC, AnchorGRMSC and LMVSC in two of them, with unit length for
+    every view. Samples that lack a view leave only the members that take them. Of many samples no
+    member needs more than time linear in their number, but for the neighbours of up to 20,000
+    samples, which are searched exactly.
 
     Parameters
     ----------
@@ -92,6 +93,8 @@ def default_members(
         Where the members compute that can do so elsewhere.
     scalings : sequence of scalings
         One per view in each, or one for all views.
+    as_given : bool
+        Whether all members run in these scalings, and no other.
 
     Examples
     --------
@@ -103,8 +106,8 @@ def default_members(
     ['ConcatKMeans', 'MeanGraph', 'NEMO', 'ConcatSpectral', 'CGD', 'SNF', 'FastMICE', 'GRMSC']
     """
     n, exact = views.n_samples, exactly(views, device)
-    scales = [scale[0] if len(set(scale)) == 1 else tuple(scale) for scale in scalings]
-    lengths = _unit_length(scalings, scales)
+    lengths = scalings if as_given else _directions(views, scalings)
+    scales, lengths = ([_short(own) for own in some] for some in (scalings, lengths))
     members = [one(scale=s) for one in cheap_members(n, exact) for s in scales]
     if exact:
         members += [
@@ -139,12 +142,25 @@ def cheap_members(n: int, exact: bool) -> list[Callable[..., MultiViewClusterer]
     return [plain, *means, early[0], partial(FastMICE, n_anchors=ENSEMBLE_ANCHORS)]
 
 
-def _unit_length(scalings: Sequence[Sequence[Scaling]], scales: Sequence[Any]) -> list[Any]:
-    """Those of the scales that give unit length to most views; the first where none does."""
-    counts = [sum(one is not None and one.endswith("unit") for one in own) for own in scalings]
-    if not max(counts):
-        return [scales[0]]
-    return [s for s, count in zip(scales, counts, strict=True) if count == max(counts)]
+def _directions(views: Views, scalings: Sequence[Sequence[Scaling]]) -> list[tuple[Scaling, ...]]:
+    """The first two of these scalings, with unit length also for views that they leave as they are.
+
+    Subspaces through the origin do not see lengths, so a model of them takes directions, also of
+    views with few features. A single feature, or one that varies alone, has none to take.
+    """
+
+    def direction(view: Any, scaling: Scaling) -> Scaling:
+        if view.shape[1] == 1 or (scaling is None and is_constant(unit(view))):
+            return scaling
+        return {None: "unit", "standard": "standard+unit"}.get(scaling, scaling)
+
+    found = [tuple(map(direction, views.arrays, own)) for own in scalings]
+    return list(dict.fromkeys(found))[: len(SCALINGS)]
+
+
+def _short(scaling: Sequence[Scaling]) -> Any:
+    """One scaling instead of the same for every view."""
+    return scaling[0] if len(set(scaling)) == 1 else tuple(scaling)
 
 
 def exactly(views: Views, device: str | None) -> bool:
