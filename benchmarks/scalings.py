@@ -1,11 +1,11 @@
-"""Which scalings suit counts: `ConsensusClusterer` with four lists of them (NMI).
+"""Which scalings suit counts without many zeros: `ConsensusClusterer` with four lists (NMI).
 
     python benchmarks/scalings.py               ten minutes on one core
 
-Counts are whole numbers in 50 columns or more whose spreads differ more than tenfold, see
-`polyspan.inputs.choice`. MSRC-v1 has histograms of image patterns. NCI-60 and breast TCGA are
-expression values whose logarithms are undone and rounded, as in tables that nobody prepared. The
-number of classes is given, samples are shuffled; means of the seeds.
+Their columns differ more than tenfold in spread. MSRC-v1 has histograms of image patterns, which
+get the first list (`polyspan.inputs.choice`). NCI-60 and breast TCGA are expression values whose
+logarithms are undone and rounded, as in tables that nobody prepared; they get the last. The number
+of classes is given, samples are shuffled; means of the seeds.
 """
 
 import argparse
@@ -21,10 +21,10 @@ from polyspan.inputs import choice
 from polyspan.metrics import clustering_scores
 
 LISTS = {
-    "unit, standard+unit": ("unit", "standard+unit"),  # the one in use
+    "unit, standard+unit": ("unit", "standard+unit"),  # histograms
     "unit, standard+unit, standard": ("unit", "standard+unit", "standard"),
     "standard+unit, unit, standard": ("standard+unit", "unit", "standard"),
-    "standard+unit, standard": ("standard+unit", "standard"),  # as for different units
+    "standard+unit, standard": ("standard+unit", "standard"),  # different units
 }
 LOGARITHMS = {"msrc_v1": (), "nci60": (1, 2, 3), "breast_tcga": (0, 1)}  # views to undo
 
@@ -50,7 +50,8 @@ def mean_nmi(name: str, allowed: tuple[str, ...], seeds: int) -> float:
 
     def instead(columns):
         found, reason = choose(columns)
-        return (allowed if reason.startswith("values are counts") else found), reason
+        counts = columns.positive and columns.whole and "differ in spread" in reason
+        return (allowed if counts or "as in histograms" in reason else found), reason
 
     found = []
     for seed in range(seeds):

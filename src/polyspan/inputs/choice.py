@@ -17,9 +17,11 @@ from polyspan.solvers.arrays import to_numpy
 FEW = 5  # columns; with fewer, unit length takes away too much
 MANY = 50  # columns; a table of measurements in different units seldom has so many
 MIXED = 10.0  # spreads that differ by a larger factor are in different units
+DIFFERENT = 100.0  # by a larger one, columns of small spread would count for nothing
 ALIKE = 2.0  # spreads that differ by a smaller factor are all the same
 ZEROS = 1 / 3  # of all values are many
 DECADES = 1e3  # counts that differ by a larger factor need logarithms
+EVEN = 0.1  # of their mean is a small spread of totals
 FAR = 3.0  # spreads between the mean of a column and zero
 TINY = np.finfo(np.float64).tiny  # instead of a spread that underflows
 COUNTS: tuple[Scaling, ...] = ("unit", "standard+unit")  # what suits them
@@ -168,9 +170,9 @@ def _choose(c: Columns) -> tuple[tuple[Scaling, ...], str]:
     if c.zeros:
         reason = "many values are zeros, as in counts, so samples are scaled to unit length"
         return COUNTS, reason
-    if factor > MIXED and c.positive and c.whole and d >= MANY:
-        reason = "values are counts in many columns, so samples are scaled to unit length"
-        return COUNTS, reason
+    if MIXED < factor <= DIFFERENT and _histograms(c):
+        reason = "values are counts with the same total in every sample, as in histograms"
+        return COUNTS, f"{reason}, so samples are scaled to unit length"
     if factor > MIXED and not (one := _one_unit(c)):
         return ("standard+unit", "standard"), f"{differ}, so they are standardised first"
     if factor > MIXED:
@@ -209,6 +211,14 @@ def _components(c: Columns) -> bool:
     first = min(d, COMPARED)
     R = np.corrcoef(c.values[:, :first] / c.size[:first], rowvar=False) - np.eye(first)
     return float(np.sqrt(np.sum(R**2) / (first * (first - 1)))) < 2 / np.sqrt(n)
+
+
+def _histograms(c: Columns) -> bool:
+    """Whether samples are counts of equally many things; counts of genes have other totals."""
+    if not (c.positive and c.whole and len(c.size) >= MANY):
+        return False
+    totals = c.values.sum(axis=1)
+    return bool(totals.std() < EVEN * totals.mean())
 
 
 def _one_unit(c: Columns) -> str:
