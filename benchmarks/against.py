@@ -92,6 +92,7 @@ WORK = {
     "consensus 3-Sources": 'choice("three_sources")',
     "consensus MSRC-v1": 'choice("msrc_v1")',
     "consensus BBCSport": 'choice("bbcsport")',
+    "consensus Prokaryotic": 'choice("prokaryotic")',
     "consensus Handwritten": 'choice("handwritten")',
     "consensus Scene-15": 'choice("scene15")',
     "consensus Hdigit": 'choice("hdigit")',
