@@ -39,7 +39,7 @@ lint: $(VENV)/.installed-$(EXTRAS) ## ruff (rules and format), mypy, and who may
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-results: $(VENV)/.installed-plot ## RESULTS.md, the README's scores and two pages of docs, from the stored rows (seconds)
+results: $(VENV)/.installed-plot ## RESULTS.md, the README's scores and the measured tables of docs, from the stored rows (seconds)
 	$(BIN)/python benchmarks/results.py
 
 figure: $(VENV)/.installed-plot ## the picture in the README

@@ -20,6 +20,8 @@ said.
     all                  every member
     one                  the member with the best sum of ranks, alone
     hindsight            the member with the best NMI: what no rule can know
+
+Run on all data sets, it keeps the table for docs/choosing-without-labels.md (page_tables.py).
 """
 
 import argparse
@@ -30,12 +32,14 @@ from pathlib import Path
 import numpy as np
 from kept import kept_members
 from label_free import WANTED, load
+from page_tables import show
 
 from polyspan import ConsensusClusterer
 from polyspan.metrics import clustering_scores
 from polyspan.selection import consensus
 from polyspan.selection import estimator as pool
 
+SEEDS = 2
 RULES = (
     *("third", "fifth", "half", "product", "agreement", "modularity", "scalings", "families"),
     *("equal", "all", "one"),
@@ -46,17 +50,21 @@ def main(argv: list[str] | None = None) -> int:
     """Print a line for every data set."""
     parser = argparse.ArgumentParser(description="Rules for the consensus of members.")
     parser.add_argument("--dataset", nargs="+", choices=list(WANTED), default=list(WANTED))
-    parser.add_argument("--seeds", type=int, default=2, metavar="N", help="default: 2")
+    parser.add_argument("--seeds", type=int, default=SEEDS, metavar="N")
     parser.add_argument("--device", metavar="D", help="where to solve, such as cuda")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="of the members' labels")
     args = parser.parse_args(argv)
     warnings.simplefilter("ignore")
     heads = [*RULES, "hindsight"]
-    print(f"| data | {' | '.join(heads)} |\n|---|{'---:|' * len(heads)}")
-    for name in args.dataset:
-        found = [scores(name, s, args.device, args.keep) for s in range(args.seeds)]
-        cells = [name, *(f"{np.mean([one[rule] for one in found]):.3f}" for rule in heads)]
-        print(f"| {' | '.join(cells)} |", flush=True)
+
+    def lines():
+        for name in args.dataset:
+            found = [scores(name, s, args.device, args.keep) for s in range(args.seeds)]
+            yield [name, *(f"{np.mean([one[rule] for one in found]):.3f}" for rule in heads)]
+
+    whole = args.dataset == list(WANTED) and args.seeds == SEEDS
+    header = ["data", f"**{heads[0]}**", *heads[1:]]
+    show(header, lines(), "consensus-rules", whole)
     return 0
 
 

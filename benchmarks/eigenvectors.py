@@ -9,7 +9,8 @@ The graph is that of MeanGraph on the planted data of scale.py, in float32, samp
 vectors. The filter is that of `polyspan.solvers.filtered`, to the residual of
 `polyspan.clustering.large` where no rounds are given, the time for its start included; the samples
 are in the order that it uses, for all solvers. *Columns*: NMI with c, 1.5 c and 2 c
-vectors, by the number of neighbours and the weights.
+vectors, by the number of neighbours and the weights. With 100,000 samples the tables are kept for
+docs/scale.md (page_tables.py).
 """
 
 import argparse
@@ -18,6 +19,7 @@ import warnings
 
 import numpy as np
 import scipy.sparse as sp
+from page_tables import show
 from scipy.sparse.linalg import eigsh, lobpcg
 from threadpoolctl import threadpool_limits
 
@@ -33,6 +35,7 @@ from polyspan.solvers import filtered
 from polyspan.solvers.threads import Threads, bounds
 
 C = 10
+SAMPLES = 100_000
 
 
 def planted(n):
@@ -95,9 +98,9 @@ def by_lobpcg(N, size, iterations):
 
 
 def solvers(found, labels):
+    """Yield a line for every solver."""
     N, order, first = normalized(found, 20, "binary")
     labels = labels[order]
-    print("| solver | cpu s | NMI, 15 columns |\n|---|---:|---:|", flush=True)
     ways = [("filter, 20 vectors, from those of every fourth sample", by_filter, 20, None, first)]
     ways += [("filter, 20 vectors, from random ones", by_filter, 20, None)]
     ways += [
@@ -107,32 +110,32 @@ def solvers(found, labels):
     ways += [(f"LOBPCG, 15 vectors, {i} iterations", by_lobpcg, 15, i) for i in (20, 40)]
     for name, way, size, *setting in ways:
         Y, seconds = way(N, size, *setting)
-        print(f"| {name} | {seconds:.1f} | {score(labels, Y[:, :15])} |", flush=True)
+        yield [name, f"{seconds:.1f}", score(labels, Y[:, :15])]
 
 
 def columns(found, labels):
-    print(
-        "\n| weights | neighbours | 10 columns | 15 | 20 |\n|---|---:|---:|---:|---:|", flush=True
-    )
+    """Yield a line for every graph."""
     for weights, k in [("binary", k) for k in (10, 15, 20, 30)] + [("self_tuning", 20)]:
         N, order, _ = normalized(found, k, weights)
         Y, _ = by_filter(N, 2 * C, 4)
         scores = [score(labels[order], Y[:, :size]) for size in (C, C + C // 2, 2 * C)]
-        print(f"| {weights} | {k} | {' | '.join(map(str, scores))} |", flush=True)
+        yield [weights.replace("_", "-"), k, *scores]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--n", type=int, default=100_000)
+    parser.add_argument("--n", type=int, default=SAMPLES)
     parser.add_argument("--solvers", action="store_true", help="only the first table")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     Xs, labels = planted(args.n)
     found = [approximate_neighbors(X, 30) for X in Xs]
     with threadpool_limits(1):
-        solvers(found, labels)
+        header, whole = ("solver, 20 neighbours", "cpu s", "NMI, 15 columns"), args.n == SAMPLES
+        show(header, solvers(found, labels), "eigen-solvers", whole)
         if not args.solvers:
-            columns(found, labels)
+            header = ("weights", "neighbours", "NMI with 10 columns", "15", "20")
+            show(header, columns(found, labels), "eigen-columns", whole)
 
 
 if __name__ == "__main__":

@@ -169,12 +169,12 @@ def append(row: dict[str, Any]) -> None:
     print(json.dumps(row), file=sys.stderr, flush=True)
 
 
-def summaries() -> dict[str, dict[str, Any]]:
+def summaries(rule: int = RULE) -> dict[str, dict[str, Any]]:
     """Means over the seeds of every data set, of the latest row of each seed."""
     latest: dict[str, dict[int, dict[str, Any]]] = {}
     for text in RESULTS.read_text(encoding="utf-8").splitlines():
         row = json.loads(text)
-        if row.get("rule") == RULE:
+        if row.get("rule") == rule:
             latest.setdefault(row["dataset"], {})[row["seed"]] = row
     found = {}
     for name in WANTED:

@@ -6,18 +6,21 @@
 10, 30 and 50% of the (sample, view) pairs are removed at random, never the last view of a sample.
 GRMSC gets them as rows of NaN; the other column first replaces them by the mean of the view's other
 samples. Figures are the mean normalised mutual information over seeds, which choose the gaps. Rows
-are appended to benchmarks/results/missing.jsonl; the data must have been downloaded.
+are appended to benchmarks/results/missing.jsonl, from which results.py makes the table of
+docs/after-the-fit.md; the data must have been downloaded.
 """
 
 import argparse
 import sys
 import warnings
+from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from page_tables import show
 from sklearn.exceptions import ConvergenceWarning
 
 from polyspan import GRMSC, __version__
@@ -31,9 +34,9 @@ SETTINGS: dict[str, tuple[dict[str, Any], int]] = {  # setting, default number o
     "handwritten": ({"affinity": "sparse", "max_iter": 40}, 1),  # a minute a fit on two cores
 }
 SHARES = (0.1, 0.3, 0.5)
-HEADER = """\
-| data | setting | removed | GRMSC on the gaps | after mean imputation | complete |
-|---|---|---:|---:|---:|---:|"""
+HEADER = (
+    *("data", "setting", "removed", "`GRMSC` on the gaps", "after mean imputation", "complete"),
+)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -48,24 +51,19 @@ def main(argv: list[str] | None = None) -> int:
         parser.error(f"unknown: {', '.join(unknown)}; known: {', '.join(SETTINGS)}")
     data = {name: load_dataset(name) for name in args.names or SETTINGS}  # fails before any work
     warnings.simplefilter("ignore", ConvergenceWarning)  # n_iter shows it
-    print(HEADER)
-    for name, one in data.items():
-        setting, seeds = SETTINGS[name]
-        for text in table(one, setting, args.seeds or seeds, args.store, args.device):
-            print(text, flush=True)
+    show(HEADER, (line for name, one in data.items() for line in lines(name, one, args)))
     return 0
 
 
-def table(
-    data: Dataset, setting: dict[str, Any], seeds: int, store: Path, device: str | None
-) -> Any:
-    """Yield the lines of one data set."""
+def lines(name: str, data: Dataset, args: argparse.Namespace) -> Iterator[list[str]]:
+    """Store the rows of one data set, and yield its lines of the table."""
+    setting, seeds = SETTINGS[name]
+    device = args.device
     views = [X.toarray() if sp.issparse(X) else np.asarray(X, float) for X in data.views]
     complete = score(data, setting, views, device)[0]
-    used = ", ".join(f"{key}={value}" for key, value in setting.items()) or "defaults"
     for share in SHARES:
         rows = []
-        for seed in range(seeds):
+        for seed in range(args.seeds or seeds):
             gaps = remove(views, share, seed)
             nmi, iterations = score(data, setting, gaps, device)
             filled, _ = score(data, setting, impute(gaps), device)
@@ -78,11 +76,16 @@ def table(
                 "nmi_imputed": filled,
                 "nmi_complete": complete,
             }
-            append_row(store, row)
-            rows.append((nmi, filled))
-        ours, imputed = np.mean(rows, axis=0)
-        found = f"{share:.0%} | {ours:.3f} | {imputed:.3f} | {complete:.3f}"
-        yield f"| {data.name} | {used} | {found} |"
+            append_row(args.store, row)
+            rows.append(row)
+        yield cells(data.name, rows)
+
+
+def cells(name: str, rows: list[dict[str, Any]]) -> list[str]:
+    """One line of the table, from the rows of a setting and a share."""
+    used = ", ".join(f"{key}={value}" for key, value in rows[0]["setting"].items()) or "defaults"
+    means = [np.mean([row[key] for row in rows]) for key in ("nmi", "nmi_imputed", "nmi_complete")]
+    return [name, used, f"{rows[0]['removed']:.0%}", *(f"{mean:.3f}" for mean in means)]
 
 
 def score(

@@ -11,7 +11,8 @@ solution between the seeds of an order, never between orders. A method whose fir
 than --seconds on a data set is left out there. ``python benchmarks/results.py`` makes
 docs/what-order-is-worth.md of its rows.
 
-The others print a table each. ``ties``: GRMSC by four rules for samples that tie at the k-th
+The others print a table each and, run with the defaults, keep it for docs/order-of-samples.md
+(page_tables.py). ``ties``: GRMSC by four rules for samples that tie at the k-th
 distance. Density is the share of all pairs that the first-order graph of a view links, the mean
 over the views. The rules: the lower row number first, with the samples sorted by class and
 shuffled; all tied samples in; all out; and the tied samples share the places that are left, as in
@@ -22,11 +23,13 @@ representation of 1, 3, 5 and 15 random orders. Download the data first: `polysp
 import argparse
 import warnings
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from page_tables import show
 
 from polyspan import GRMSC, METHODS, TSVDMSC
 from polyspan.audit import ORDERS, OrderEffect
@@ -43,6 +46,8 @@ from polyspan.inputs.scaling import unit
 from polyspan.metrics import clustering_scores
 
 RULES = ("row number", "all in", "all out", "shared")
+TIES = (("ngs", 30), ("ngs", 150), ("bbcsport", 30), ("three_sources", 30))
+TENSORS = ("msrc_v1", "three_sources", "yale")
 MEANS = (1, 3, 5, 15)  # random orders whose representations are averaged
 STORE = Path(__file__).resolve().parent / "results" / "order.jsonl.gz"
 SETS = (  # with up to 2,000 samples, the smallest first
@@ -123,31 +128,28 @@ def first_order(X: Any, k: int, rule: str) -> np.ndarray:
     return np.minimum(near, near.T) * gaussian(D2, median_distance(D2))
 
 
-def ties(names: list[str], neighbors: list[int]) -> None:
-    print("| data | k | rule | order | density | NMI |\n|---|---|---|---|---|---|")
-    for name in names:
+def ties(works: Iterable[tuple[str, int]]) -> Iterator[list[object]]:
+    """Yield the lines of data sets and numbers of neighbours."""
+    for name, k in works:
         data = load_dataset(name)
         orders = {
             "sorted": np.argsort(data.labels, kind="stable"),
             "shuffled": np.random.default_rng(0).permutation(len(data.labels)),
         }
-        for k in neighbors:
-            for rule in RULES:
-                for order, rows in orders.items():
-                    if order == "sorted" and rule != "row number":
-                        continue  # the same as shuffled
-                    views = [view[rows] for view in data.views]
-                    graphs = [first_order(unit(view), k, rule) for view in views]
-                    model = GRMSC(data.n_clusters, graphs=graphs, random_state=0).fit(views)
-                    nmi = clustering_scores(data.labels[rows], model.labels_)["nmi"]
-                    density = np.mean([np.mean(graph > 0) for graph in graphs])
-                    told = f"{density:.3f} | {nmi:.3f}"
-                    print(f"| {name} | {k} | {rule} | {order} | {told} |", flush=True)
+        for rule in RULES:
+            for order, rows in orders.items():
+                if order == "sorted" and rule != "row number":
+                    continue  # the same as shuffled
+                views = [view[rows] for view in data.views]
+                graphs = [first_order(unit(view), k, rule) for view in views]
+                model = GRMSC(data.n_clusters, graphs=graphs, random_state=0).fit(views)
+                nmi = clustering_scores(data.labels[rows], model.labels_)["nmi"]
+                density = np.mean([np.mean(graph > 0) for graph in graphs])
+                yield [name, k, rule, order, f"{density:.3f}", f"{nmi:.3f}"]
 
 
-def tensor(names: list[str]) -> None:
-    print("| data | sorted | " + " | ".join(f"{m} orders" for m in MEANS) + " |")
-    print("|---|---|" + "---|" * len(MEANS))
+def tensor(names: Iterable[str]) -> Iterator[list[str]]:
+    """Yield the lines of data sets."""
     for name in names:
         data = load_dataset(name)
         c, rows = data.n_clusters, np.argsort(data.labels, kind="stable")
@@ -164,23 +166,29 @@ def tensor(names: list[str]) -> None:
                 labels = spectral_clustering(W, c, random_state=first)
                 scores.append(clustering_scores(data.labels, labels)["nmi"])
             found.append(f"{np.mean(scores):.3f} ({np.std(scores):.3f})")
-        print(f"| {name} | " + " | ".join(found) + " |", flush=True)
+        yield [name, *found]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=["effect", "ties", "tensor"])
     parser.add_argument("--datasets", nargs="+")
-    parser.add_argument("--neighbors", nargs="+", type=int, default=[30, 150])
+    parser.add_argument("--neighbors", nargs="+", type=int)
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--jobs", type=int, default=1)
     asked = parser.parse_args()
     if asked.what == "effect":
         effect(asked.datasets or list(SETS), asked.seconds, asked.jobs)
     elif asked.what == "ties":
-        ties(asked.datasets or ["ngs", "three_sources", "bbcsport"], asked.neighbors)
+        names = asked.datasets or dict(TIES)
+        works = [(name, k) for name in names for k in asked.neighbors or (30, 150)]
+        whole = not (asked.datasets or asked.neighbors)
+        header = ("data", "k", "rule", "order", "density", "NMI")
+        show(header, ties(TIES if whole else works), "order-ties", whole)
     else:
-        tensor(asked.datasets or ["msrc_v1", "three_sources", "yale"])
+        header = ("data", "sorted", *(f"{m} orders" for m in MEANS))
+        names = asked.datasets or TENSORS
+        show(header, tensor(names), "order-tensor", not asked.datasets)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,8 @@
 
 Both columns are the normalised mutual information with the true classes on the same 20%: of the
 predicted labels, and of the labels from a fit on all samples. Every split is random, seeded by its
-number. Rows are appended to benchmarks/results/predict.jsonl; the data must have been downloaded.
+number. Rows are appended to benchmarks/results/predict.jsonl, from which results.py makes the table
+of docs/after-the-fit.md; the data must have been downloaded.
 """
 
 import argparse
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from page_tables import show
 
 from polyspan import GRMSC, __version__
 from polyspan.bench import append_row
@@ -29,9 +31,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     "ngs": [{}, {"affinity": "sparse"}],
     "handwritten": [{}, {"affinity": "sparse"}],
 }
-HEADER = """\
-| data | setting | predicted | fit on all | difference | worst split |
-|---|---|---:|---:|---:|---:|"""
+HEADER = ("data", "setting", "predicted", "fit on all", "difference", "worst split")
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -45,15 +45,19 @@ def main(argv: list[str] | None = None) -> int:
     if unknown := set(args.names) - set(SETTINGS):
         parser.error(f"unknown: {', '.join(unknown)}; known: {', '.join(SETTINGS)}")
     data = {name: load_dataset(name) for name in args.names or SETTINGS}  # fails before any work
-    print(HEADER)
+    show(HEADER, lines(data, args))
+    return 0
+
+
+def lines(data: dict[str, Dataset], args: argparse.Namespace) -> Iterator[list[str]]:
+    """Run every setting, store the rows, and yield its line of the table."""
     for name, one in data.items():
         for setting in SETTINGS[name]:
             rows = []
             for row in splits(one, setting, args.splits, args.device):
-                rows.append(row)
-                append_row(args.store, row | {"setting": setting})
-            print(line(one.name, setting, rows), flush=True)
-    return 0
+                rows.append(row | {"setting": setting})
+                append_row(args.store, rows[-1])
+            yield cells(one.name, rows)
 
 
 def splits(
@@ -83,14 +87,12 @@ def fit(data: Dataset, setting: dict[str, Any], rows: np.ndarray, device: str | 
     return model.fit([X[rows] for X in data.views])
 
 
-def line(name: str, setting: dict[str, Any], rows: list[dict[str, Any]]) -> str:
-    """One line of the table."""
+def cells(name: str, rows: list[dict[str, Any]]) -> list[str]:
+    """One line of the table, from the rows of a setting."""
     found, whole = (np.array([row[key] for row in rows]) for key in ("nmi", "nmi_fit_on_all"))
-    used = ", ".join(f"{key}={value}" for key, value in setting.items()) or "defaults"
-    return (
-        f"| {name} | {used} | {found.mean():.3f} | {whole.mean():.3f} | "
-        f"{(found - whole).mean():+.3f} | {(found - whole).min():+.3f} |"
-    )
+    used = ", ".join(f"{key}={value}" for key, value in rows[0]["setting"].items()) or "defaults"
+    both = (f"{found.mean():.3f}", f"{whole.mean():.3f}")
+    return [name, used, *both, *(f"{f(found - whole):+.3f}" for f in (np.mean, np.min))]
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
 """Make every page of results from the rows in benchmarks/results.
 
-    python benchmarks/results.py             # RESULTS.md, README's figures, two pages of docs
+    python benchmarks/results.py             # RESULTS.md, README's figures, tables of docs
     python benchmarks/results.py --figures   # also the figures (1 to 3 need POLYSPAN_DATA)
 
-Everything in the pages follows from rows, in README what stands between the marks. `make reproduce`
-first runs what is missing in the stores. Stores called *-file-order were run before the samples
-were shuffled: with samples in the order of the file, ties given to the lower row number, and
-settings chosen with one seed. A method on a data set has new rows in the pages when all of its jobs
-have been run.
+Everything in the pages follows from rows, in README what stands between the marks, and in the pages
+of docs every table after a line ``<!-- rows: NAME -->`` (page_tables.py). `make reproduce` first
+runs what is missing in the stores. Stores called *-file-order were run before the samples were
+shuffled: with samples in the order of the file, ties given to the lower row number, and settings
+chosen with one seed. A method on a data set has new rows in the pages when all of its jobs have
+been run.
 """
 
 import argparse
@@ -20,6 +21,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import page_tables
 
 from polyspan.audit import NEGLIGIBLE, ORDERS
 from polyspan.bench.jobs import STAGES
@@ -39,6 +41,7 @@ PAGES = {
     HERE.parent / "docs" / "what-order-is-worth.md": "order_page",
     HERE.parent / "README.md": "readme",
 }
+PAGES |= dict.fromkeys(page_tables.pages(), "filled")  # only the tables are made
 PLAIN = "ConcatSpectral()"  # the baseline: what a user would try first
 IMAGES = HERE.parent / "docs" / "images"
 PAPER = {"three_sources": 0.01, "bbcsport": 0.01, "movies617": 0.01, "prokaryotic": 0.01}
@@ -50,6 +53,11 @@ LETTERS = {  # how the papers call what the pages show
     "mlrssc": {"rank_share": "beta1", "lam_agreement": "lam3"},
 }
 TALL = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)  # the paper's seven values
+
+
+def page(path):
+    """The text of a page."""
+    return page_tables.filled(path) if PAGES[path] == "filled" else globals()[PAGES[path]]()
 
 
 def rows_of(name, order="shuffled"):
@@ -931,8 +939,8 @@ def main():
     parser.add_argument("--figures", action="store_true")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
-    for path, make in PAGES.items():
-        path.write_text(globals()[make](), "utf-8")
+    for path in PAGES:
+        path.write_text(page(path), "utf-8")
         print("wrote", path.relative_to(HERE.parent))
     if args.figures:
         draw_figures()

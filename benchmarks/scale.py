@@ -40,6 +40,8 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import numpy as np
+from page_tables import read
+from page_tables import show as show_table
 from peers import PEERS
 
 from polyspan import (
@@ -253,7 +255,7 @@ def rows_of(args):
 
 def peer_rows(args):
     """Rows of our default and its peers that are not stored yet; a failure is tried again."""
-    known = {} if args.again else peer_runs()
+    known = {} if args.again else peer_runs(read(RESULTS))
     for work, n in [(one, n if one in ("planted", "nuisance") else None)
                     for one in args.data or WORKS for n in args.n or [PEERS_N]]:  # fmt: skip
         for method in args.methods or COMPARED:
@@ -268,22 +270,19 @@ def peer_rows(args):
                     break
 
 
-def peer_runs():
+def peer_runs(rows):
     """The latest row of every run with --peers; real data have no n in the key."""
     found = {}
-    for text in RESULTS.read_text().splitlines():
-        row = json.loads(text)
+    for row in rows:
         if row.get("peers") == ROUND and "nmi" in row:
             n = row["n"] if row["work"] in ("planted", "nuisance") else None
             found[row["work"], n, row["method"], row["seed"]] = row
     return found
 
 
-def peer_table():
+def peer_lines(rows):
     """Mean NMI over the seeds and median core-seconds of every method; a line for each set."""
-    runs = peer_runs()
-    print(f"| data | n | {' | '.join(COMPARED.values())} | best peer |")
-    print(f"|---|---:|{'---:|' * (len(COMPARED) + 1)}")
+    runs, lines = peer_runs(rows), []
     works = sorted({key[:2] for key in runs}, key=lambda one: (list(WORKS).index(one[0]), one[1]))
     for work, n in works:
         cells, scores = [], {}
@@ -298,7 +297,8 @@ def peer_table():
                 cells.append("")
         best = max((m for m in scores if m not in OURS), key=scores.get, default=None)
         told = "" if best is None else f"{COMPARED[best]} {scores[best]:.3f}"
-        print(f"| {WORKS[work]} | {size:,} | {' | '.join(cells)} | {told} |")
+        lines.append([WORKS[work], f"{size:,}", *cells, told])
+    return ["data", "n", *COMPARED.values(), "best peer"], lines
 
 
 HEAD = ["work", "n", "method", "device", "s", "solver s", "cpu s", "peak GiB", "nmi", "m",
@@ -340,8 +340,7 @@ KEY = ("work", "n", "method", "device", "m", "cut", "peers")
 def table():
     """Print the latest row of every work, size and method."""
     rows = {}
-    for text in RESULTS.read_text().splitlines():
-        row = json.loads(text)
+    for row in read(RESULTS):
         rows[tuple(row.get(name) for name in KEY)] = row
     found = sorted(rows.values(), key=lambda row: (row["work"] != "planted", row["work"], row["n"]))
     print(f"| {' | '.join(HEAD)} |\n|{'---|' * len(HEAD)}")
@@ -367,7 +366,7 @@ def main():
     parser.add_argument("--table", action="store_true", help="only print what was found before")
     args = parser.parse_args()
     if args.peers:
-        peer_table() if args.table else show(peer_rows(args))
+        show_table(*peer_lines(read(RESULTS))) if args.table else show(peer_rows(args))
         return
     args.n, args.methods = args.n or SIZES, args.methods or list(LIMITS)
     table() if args.table else show(rows_of(args))

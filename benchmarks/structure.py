@@ -6,7 +6,8 @@
 Noise: views that are independent of each other, ten sets of each of four kinds. Planted: the same
 kinds with clusters that all views share; the strength is searched for every set, so that
 `ConcatSpectral` has an NMI between .7 and .9 when it is given their number. Batches: one view has a
-grouping of its own, unrelated to the clusters.
+grouping of its own, unrelated to the clusters. With the ten first sets of every kind the tables are
+kept for docs/structure.md (page_tables.py).
 """
 
 import argparse
@@ -15,6 +16,7 @@ import warnings
 from collections import Counter
 
 import numpy as np
+from page_tables import TITLES, show
 from scipy.stats import norm
 from sklearn.metrics import normalized_mutual_info_score
 
@@ -25,10 +27,20 @@ from polyspan.inputs.choice import choose_scaling
 from polyspan.inputs.views import check_views
 from polyspan.selection.structure import find_structure
 
+SETS = 10  # of every kind
 KINDS = ("gaussian", "heavy tails", "counts", "binary")
 LOW, HIGH = 0.7, 0.9  # NMI of ConcatSpectral on planted sets
 VERDICTS = ("none found", "weak", "strong")
 TABLES = ("noise", "planted", "batches", "datasets")
+WORDS = {  # of a kind of columns: in the table of noise, and in that of planted clusters
+    "gaussian": ("Gaussian, correlated columns", "Gaussian"),
+    "heavy tails": (
+        "heavy tails (t with 2 or 3 degrees of freedom), correlated",
+        "heavy tails",
+    ),
+    "counts": ("sparse counts, samples and columns of different size", "sparse counts"),
+    "binary": ("binary, correlated", "binary"),
+}
 
 
 def correlated(rng, n, d):
@@ -125,8 +137,12 @@ def with_batches(kind, seed):
     return {
         "no clusters, batches in one view": make(kind, seed, [[batch]] + [[]] * rest, draw),
         "clusters in all other views": make(kind, seed, [[batch]] + [[cluster]] * rest, draw),
-        "clusters in all views": make(kind, seed, [[cluster, batch]] + [[cluster]] * rest, draw),
-        "no clusters, batches in all views": make(kind, seed, [[batch]] * (rest + 1), draw),
+        "clusters in all views, also in that one": make(
+            kind, seed, [[cluster, batch]] + [[cluster]] * rest, draw
+        ),
+        "no clusters, the same batches in all views": make(
+            kind, seed, [[batch]] * (rest + 1), draw
+        ),
     }
 
 
@@ -158,51 +174,45 @@ def said_of(views):
 # ---- tables --------------------------------------------------------------------------------------
 
 
-def counted(words, order):
-    return " | ".join(str(sum(word == one for word in words)) for one in order)
+def counted(words):
+    """How often every verdict was given."""
+    return [sum(word == one for word in words) for one in VERDICTS]
 
 
-def noise_table(n_sets, first):
-    print("\n| noise | none found | weak | strong | smallest p | seconds, at most |")
-    print("|---|---:|---:|---:|---:|---:|")
+def short(number, digits=2):
+    """A number without the zero before its point."""
+    return f"{number:.{digits}f}".removeprefix("0")
+
+
+def noise_lines(seeds):
     for kind in KINDS:
-        rows = [said_of(noise(kind, seed)) for seed in range(first, first + n_sets)]
-        words = counted([found["verdict"] for found, _ in rows], VERDICTS)
+        rows = [said_of(noise(kind, seed)) for seed in seeds]
+        verdicts = counted([found["verdict"] for found, _ in rows])
         smallest, longest = min(found["p"] for found, _ in rows), max(s for _, s in rows)
-        print(f"| {kind} | {words} | {smallest:.3f} | {longest:.1f} |", flush=True)
+        yield [WORDS[kind][0], *verdicts, short(smallest), f"{longest:.1f}"]
 
 
-def planted_table(n_sets, first):
-    print("\n| planted | NMI | none found | weak | strong | agreement | seconds, at most |")
-    print("|---|---:|---:|---:|---:|---:|---:|")
+def planted_lines(seeds):
     for kind in KINDS:
-        sets = [planted(kind, seed) for seed in range(first, first + n_sets)]
+        sets = [planted(kind, seed) for seed in seeds]
         rows = [said_of(views) for _, _, views, _ in sets]
-        words = counted([found["verdict"] for found, _ in rows], VERDICTS)
-        scores = [score for *_, score in sets]
-        agreements = [found["agreement"] or 0 for found, _ in rows]
-        print(
-            f"| {kind} | {min(scores):.2f} to {max(scores):.2f} | {words} | {min(agreements):.2f} "
-            f"to {max(agreements):.2f} | {max(s for _, s in rows):.1f} |",
-            flush=True,
-        )
+        verdicts = counted([found["verdict"] for found, _ in rows])
+        spans = [score for *_, score in sets], [found["agreement"] or 0 for found, _ in rows]
+        scores, agreements = (f"{short(min(one))} to {short(max(one))}" for one in spans)
+        longest = f"{max(s for _, s in rows):.1f}"
+        yield [WORDS[kind][1], scores, *verdicts, agreements, longest]
 
 
-def batches_table(n_sets, first):
-    print("\n| batches | none found | weak | strong | the view with batches |")
-    print("|---|---:|---:|---:|---|")
-    sets = [with_batches(kind, seed) for kind in KINDS for seed in range(first, first + n_sets)]
+def batches_lines(seeds):
+    sets = [with_batches(kind, seed) for kind in KINDS for seed in seeds]
     for name in sets[0]:
         rows = [said_of(one[name])[0] for one in sets]
         roles = Counter(found["views"][0]["role"] for found in rows)
-        words = counted([found["verdict"] for found in rows], VERDICTS)
         told = ", ".join(f"{role} {number}" for role, number in roles.most_common())
-        print(f"| {name} | {words} | {told} |", flush=True)
+        yield [name, *counted([found["verdict"] for found in rows]), told]
 
 
-def datasets_table():
-    print("\n| data | n | classes | verdict | agreement | excess | p | views | s |")
-    print("|---|---:|---:|---|---:|---:|---:|---|---:|")
+def datasets_lines():
     for name in list_datasets():
         entry = find_entry(name)
         if entry.samples > 2000 or where(entry) in ("not here", "in part"):
@@ -211,28 +221,33 @@ def datasets_table():
         found, seconds = said_of(dict(zip(data.view_names, data.views, strict=True)))
         roles = Counter(view["role"] for view in found["views"])
         told = ", ".join(f"{number} {role}" for role, number in roles.most_common())
-        figures = ["" if found[x] is None else f"{found[x]:.2f}" for x in ("agreement", "excess")]
-        print(
-            f"| {entry.title} | {entry.samples} | {entry.classes} | {found['verdict']} | "
-            f"{' | '.join(figures)} | {found['p']:.4f} | {told} | {seconds:.1f} |",
-            flush=True,
-        )
+        figures = ["" if found[x] is None else short(found[x]) for x in ("agreement", "excess")]
+        cells = [TITLES.get(name, name), f"{entry.samples:,}", len(data.views), found["verdict"]]
+        yield [*cells, *figures, short(seconds, 1), f"{found['p']:.4f}", told]
+
+
+HEADERS = {
+    "noise": ("noise", *VERDICTS, "smallest p", "seconds, at most"),
+    "planted": ("planted", "NMI", *VERDICTS, "agreement", "seconds, at most"),
+    "batches": ("data", *VERDICTS, "the view with batches"),
+    "datasets": ("data", "n", "views", "verdict", "agreement", "excess", "s", "p", "roles"),
+}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--table", nargs="+", choices=TABLES, default=TABLES)
-    parser.add_argument("--sets", type=int, default=10, help="of every kind")
+    parser.add_argument("--sets", type=int, default=SETS, help="of every kind")
     parser.add_argument("--first", type=int, default=0, help="seed of the first set")
     args = parser.parse_args()
-    if "noise" in args.table:
-        noise_table(args.sets, args.first)
-    if "planted" in args.table:
-        planted_table(args.sets, args.first)
-    if "batches" in args.table:
-        batches_table(args.sets, args.first)
-    if "datasets" in args.table:
-        datasets_table()
+    seeds = range(args.first, args.first + args.sets)
+    whole = seeds == range(SETS)
+    lines = {"noise": noise_lines, "planted": planted_lines, "batches": batches_lines}
+    for table in args.table:
+        if table == "datasets":
+            show(HEADERS[table], datasets_lines(), "structure-datasets", whole)
+        else:
+            show(HEADERS[table], lines[table](seeds), f"structure-{table}", whole)
 
 
 if __name__ == "__main__":

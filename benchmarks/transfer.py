@@ -9,8 +9,9 @@ test samples have mRNA and miRNA only; `polyspan predict` abstains by default wh
 the fitted samples are as far from their neighbours. "right" is the share of the test samples with a
 cluster that get the one of their subtype; "fitted" is that share for the training samples. For
 comparison, the same test samples with one view only, and with the values of each sample in random
-order, which makes samples that are unlike all. Figures are means over seeds of the consensus. The
-data must have been downloaded.
+order, which makes samples that are unlike all. Figures are means over seeds of the consensus. With
+three seeds the table is kept for docs/after-the-fit.md (page_tables.py). The data must have been
+downloaded.
 """
 
 import argparse
@@ -21,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from page_tables import show
 from scipy.optimize import linear_sum_assignment
 
 from polyspan import ConsensusClusterer
@@ -29,22 +31,26 @@ from polyspan.datasets.registry import find_entry, locate
 from polyspan.datasets.rfiles import RTable, read_r
 
 VIEWS = ("mrna", "mirna", "protein")
-HEADER = """\
-| clusters | new samples | with a cluster | right | right of all | fitted |
-|---|---|---:|---:|---:|---:|"""
+SEEDS = 3
+HEADER = ("clusters", "new samples", "with a cluster", "right", "right of all", "fitted")
 
 
 def main(argv: list[str] | None = None) -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description="Subtypes of new samples after a consensus.")
-    parser.add_argument("--seeds", type=int, default=3, metavar="N", help="default: 3")
+    parser.add_argument("--seeds", type=int, default=SEEDS, metavar="N", help=f"default: {SEEDS}")
     args = parser.parse_args(argv)
+    show(HEADER, lines(args.seeds), "transfer", args.seeds == SEEDS)
+    return 0
+
+
+def lines(seeds: int) -> Iterator[list[str]]:
+    """Yield the lines of the table."""
     (old, old_truth), (new, truth) = load()
-    print(HEADER)
     for n_clusters in (3, "auto"):
         found: dict[str, list[tuple[float, ...]]] = {}
         numbers = set()
-        for seed in range(args.seeds):
+        for seed in range(seeds):
             model = fit(old, n_clusters, seed)
             numbers.add(str(model.n_clusters_))
             for told, *figures in measure(model, new, old_truth, truth):
@@ -52,8 +58,7 @@ def main(argv: list[str] | None = None) -> int:
         asked = "given: 3" if n_clusters == 3 else f"automatic: {', '.join(sorted(numbers))}"
         for told, rows in found.items():
             cells = ["-" if np.isnan(one) else f"{one:.3f}" for one in np.mean(rows, axis=0)]
-            print(f"| {asked} | {told} | {' | '.join(cells)} |", flush=True)
-    return 0
+            yield [asked, told, *cells]
 
 
 def load() -> list[tuple[dict[str, pd.DataFrame], np.ndarray]]:
