@@ -35,6 +35,9 @@ from polyspan.metrics import clustering_scores
 
 RESULTS = Path(__file__).parent / "results" / "label_free.jsonl"
 RULE = 5  # of the pool and the consensus
+# Rule 5 changed scalings, and so the members, on these data sets. On all others they are those of
+# rule 4, and its rows stand.
+CHANGED = ("prokaryotic", "msrc_v1", "rings", "citeseq_pbmc", "handwritten")
 # Targets set before this pool was built.
 WANTED = {
     "breast_tcga": 0.80,
@@ -169,12 +172,12 @@ def append(row: dict[str, Any]) -> None:
     print(json.dumps(row), file=sys.stderr, flush=True)
 
 
-def summaries(rule: int = RULE) -> dict[str, dict[str, Any]]:
+def summaries() -> dict[str, dict[str, Any]]:
     """Means over the seeds of every data set, of the latest row of each seed."""
     latest: dict[str, dict[int, dict[str, Any]]] = {}
     for text in RESULTS.read_text(encoding="utf-8").splitlines():
         row = json.loads(text)
-        if row.get("rule") == rule:
+        if row.get("rule", 0) >= RULE - (row["dataset"] not in CHANGED):
             latest.setdefault(row["dataset"], {})[row["seed"]] = row
     found = {}
     for name in WANTED:

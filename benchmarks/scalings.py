@@ -15,11 +15,13 @@ from unittest.mock import patch
 
 import numpy as np
 from label_free import load
+from page_tables import show
 
 from polyspan import ConsensusClusterer
 from polyspan.inputs import choice
 from polyspan.metrics import clustering_scores
 
+SEEDS = 5
 LISTS = {
     "unit, standard+unit": ("unit", "standard+unit"),  # histograms
     "unit, standard+unit, standard": ("unit", "standard+unit", "standard"),
@@ -33,13 +35,15 @@ def main(argv: list[str] | None = None) -> int:
     """Print a line for every data set."""
     parser = argparse.ArgumentParser(description="Scalings of counts.")
     parser.add_argument("--dataset", nargs="+", choices=list(LOGARITHMS), default=list(LOGARITHMS))
-    parser.add_argument("--seeds", type=int, default=5, metavar="N", help="default: 5")
+    parser.add_argument("--seeds", type=int, default=SEEDS, metavar="N", help=f"default: {SEEDS}")
     args = parser.parse_args(argv)
     warnings.simplefilter("ignore")
-    print(f"| data | {' | '.join(LISTS)} |\n|---|{'---:|' * len(LISTS)}")
-    for name in args.dataset:
-        means = [mean_nmi(name, allowed, args.seeds) for allowed in LISTS.values()]
-        print(f"| {name} | {' | '.join(f'{one:.3f}' for one in means)} |", flush=True)
+    lines = (
+        [name, *(f"{mean_nmi(name, allowed, args.seeds):.3f}" for allowed in LISTS.values())]
+        for name in args.dataset
+    )
+    whole = (args.dataset, args.seeds) == (list(LOGARITHMS), SEEDS)
+    show(["data", *LISTS], lines, "scalings-of-counts", whole)
     return 0
 
 

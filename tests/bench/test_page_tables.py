@@ -170,6 +170,10 @@ def fake_eigenvectors(script, patch):
     patch(script, "score", lambda labels, Y: 0.5)
 
 
+def fake_scalings(script, patch):
+    patch(script, "mean_nmi", lambda name, allowed, seeds: 0.5)
+
+
 def fake_structure(script, patch):
     found = {"verdict": "weak", "p": 0.125, "agreement": 0.25, "excess": None}
     patch(script, "said_of", lambda views: (found | {"views": [{"role": "takes part"}]}, 0.7))
@@ -189,6 +193,7 @@ RUNS = [  # script, how its measuring is replaced, arguments; what is kept; othe
     ("order", fake_order, ["ties"], {"order-ties"}, ["ties", "--neighbors", "30"]),
     ("order", fake_order, ["tensor"], {"order-tensor"}, ["tensor", "--datasets", "ngs"]),
     ("eigenvectors", fake_eigenvectors, [], {"eigen-solvers", "eigen-columns"}, ["--n", "30000"]),
+    ("scalings", fake_scalings, [], {"scalings-of-counts"}, ["--seeds", "1"]),
     ("structure", fake_structure, [],
      {f"structure-{one}" for one in ("noise", "planted", "batches", "datasets")}, ["--sets", "2"]),
 ]  # fmt: skip
