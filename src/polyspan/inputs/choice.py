@@ -214,8 +214,12 @@ def _components(c: Columns) -> bool:
 
 
 def _histograms(c: Columns) -> bool:
-    """Whether samples are counts of equally many things; counts of genes have other totals."""
-    if not (c.positive and c.whole and len(c.size) >= MANY):
+    """Whether samples are counts of equally many things, of which some are rarer than others.
+
+    Rare things vary as much as frequent ones, in proportion to their mean. Counts of genes have
+    other totals.
+    """
+    if not (c.positive and c.whole and len(c.size) >= MANY and _factor(c.offset) < MIXED / 2):
         return False
     totals = c.values.sum(axis=1)
     return bool(totals.std() < EVEN * totals.mean())
