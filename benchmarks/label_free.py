@@ -37,7 +37,7 @@ RESULTS = Path(__file__).parent / "results" / "label_free.jsonl"
 RULE = 5  # of the pool and the consensus
 # Rule 5 changed scalings, and so the members, on these data sets. On all others they are those of
 # rule 4, and its rows stand.
-CHANGED = ("prokaryotic", "msrc_v1", "rings", "citeseq_pbmc", "handwritten")
+CHANGED = ("prokaryotic", "msrc_v1", "rings", "citeseq_pbmc")
 # Targets set before this pool was built.
 WANTED = {
     "breast_tcga": 0.80,
@@ -119,7 +119,7 @@ def measure(
     return {
         "dataset": name,
         "n": n,
-        "rule": RULE,
+        "rule": rule_of(name),
         "seed": seed,
         "device": device,
         "nmi": nmi(model.labels_),
@@ -160,6 +160,11 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
+def rule_of(name: str) -> int:
+    """The rule whose rows stand for a data set."""
+    return RULE if name in CHANGED else RULE - 1
+
+
 def seeds_for(name: str) -> int:
     """Five, or three for many samples."""
     return 3 if len(load(name).labels) > FEWER_SEEDS else 5
@@ -177,7 +182,7 @@ def summaries() -> dict[str, dict[str, Any]]:
     latest: dict[str, dict[int, dict[str, Any]]] = {}
     for text in RESULTS.read_text(encoding="utf-8").splitlines():
         row = json.loads(text)
-        if row.get("rule", 0) >= RULE - (row["dataset"] not in CHANGED):
+        if row.get("rule") == rule_of(row["dataset"]):
             latest.setdefault(row["dataset"], {})[row["seed"]] = row
     found = {}
     for name in WANTED:
