@@ -25,6 +25,8 @@ def marked(title):
 @pytest.mark.parametrize("title", map(marked, golden.cases()))
 def test_as_it_was(title, request):
     _, name, tol = golden.cases()[title]
+    if title in ("lmvsc on planted", "lmvsc normalize=False") and not STRICT:
+        pytest.skip("the k-means of its anchors ends elsewhere on other processors")
     if name in golden.PUBLISHED:
         request.getfixturevalue("data_dir")
     found = golden.run_case(title)

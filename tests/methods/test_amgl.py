@@ -66,7 +66,10 @@ def test_the_objective_falls_to_a_fixed_point():
         values.append(objective(Ws, F))
     falls = -np.diff(values) / values[:-1]
     assert np.all(falls > -1e-14)
-    assert_allclose(falls, run.history["fall"][1:], atol=1e-13)
+    known = run.history["fall"][1:]  # it ends where rounding no longer lets the objective fall
+    assert_allclose(falls[: len(known)], known, atol=1e-13)
+    assert_allclose(falls[len(known) :], 0, atol=1e-13)
+    assert len(known) >= 2
     assert falls[0] > 1e-8  # it does something
 
     run = Run("AMGL", 100, 1e-14)
