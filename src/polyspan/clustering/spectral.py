@@ -14,6 +14,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from polyspan.clustering.starts import restarted
 from polyspan.solvers.arrays import Array, inverse_root, to_numpy
 from polyspan.solvers.eigen import eigh, highest_eigenpairs
 from polyspan.solvers.messages import own_warnings, warn_user
@@ -116,7 +117,7 @@ def spectral_clustering(
     """
     Y = unit_rows(spectral_eigenvectors(W, n_clusters)[1])
     with quiet_kmeans():
-        return KMeans(n_clusters, n_init=n_init, random_state=random_state).fit_predict(Y)
+        return restarted(Y, n_clusters, n_init, random_state).fit(Y).labels_
 
 
 def unit_rows(Y: Array) -> Array:
@@ -208,7 +209,7 @@ def kmeans(
     rng = check_random_state(random_state)
     with quiet_kmeans():
         if n <= few:
-            return KMeans(n_clusters, n_init=n_init, random_state=rng).fit(Y)
+            return restarted(Y, n_clusters, n_init, rng).fit(Y)
         some = Y[np.sort(rng.choice(n, few, replace=False))]
         start = KMeans(n_clusters, n_init=n_init, random_state=rng).fit(some).cluster_centers_
         return KMeans(n_clusters, init=start, n_init=1, random_state=rng).fit(Y)

@@ -130,7 +130,7 @@ def held_bytes(value: object) -> int:
 
 def fingerprint(arrays: Sequence[Array]) -> str | None:
     """Hash the content of NumPy, torch or sparse arrays; None for arrays of other libraries."""
-    total = hashlib.blake2b(digest_size=16)
+    total = hashlib.sha1(usedforsecurity=False)  # chips have it built in: faster than the others
     for X in arrays:
         if sp.issparse(X):
             parts = [X.data, X.indices, X.indptr]
