@@ -1,6 +1,7 @@
 """What the order of the samples is worth, where it was decided what to do about it.
 
     python benchmarks/order.py effect [--datasets ...] [--seconds 300]            hours
+    python benchmarks/order.py effect --jobs 16 --device cuda                     on a GPU
     python benchmarks/order.py ties [--datasets ngs ...] [--neighbors 30 150]     minutes
     python benchmarks/order.py tensor [--datasets msrc_v1 ...]                    a minute
 
@@ -8,8 +9,9 @@
 each, into results/order.jsonl.gz; jobs that have a row there are not run again. It is a benchmark
 (`polyspan.bench.protocol`), run once for each order: so methods that are blind to the order share a
 solution between the seeds of an order, never between orders. A method whose first seed takes more
-than --seconds on a data set is left out there. ``python benchmarks/results.py`` makes
-docs/what-order-is-worth.md of its rows.
+than --seconds on a data set is left out there. --store writes to another file, so that data sets
+can be run side by side; their rows can be put together. ``python benchmarks/results.py`` makes
+docs/what-order-is-worth.md of them.
 
 The others print a table each and, run with the defaults, keep it for docs/order-of-samples.md
 (page_tables.py). ``ties``: GRMSC by four rules for samples that tie at the k-th
@@ -75,22 +77,26 @@ def protocol(names: list[str], seconds: float) -> Protocol:
     return Protocol("order", SEEDS, seconds, methods, sources)
 
 
-def effect(names: list[str], seconds: float, jobs: int) -> None:
+def effect(names: list[str], seconds: float, store: Path, **how: Any) -> None:
     whole = protocol(names, seconds)
     for source in whole.datasets:
-        one = replace(whole, datasets=[source])
-        first = replace(one, seeds=1)
-        for order in ("sorted", "shuffled"):
-            run_protocol(replace(first, order=order), STORE, jobs=jobs)
-        lost = {
-            row["method"]
-            for row in latest(read_rows(STORE))
-            if row["dataset"] == source.label and row["seed"] == 0 and row["status"] != "ok"
-        }
-        rest = [method for method in one.methods if method.name not in lost]
-        for order in ("sorted", "shuffled"):
-            run_protocol(replace(one, methods=rest, order=order), STORE, jobs=jobs)
-        print(f"{source.label}: {len(rest)} methods, {len(lost)} left out", flush=True)
+        rest = whole.methods
+        for seeds in (1, SEEDS):
+            for order in ("sorted", "shuffled"):
+                one = replace(whole, datasets=[source], methods=rest, seeds=seeds, order=order)
+                run_protocol(one, store, **how)
+                rest = [method for method in rest if method.name not in _lost(store, source)]
+        out = len(whole.methods) - len(rest)
+        print(f"{source.label}: {len(rest)} methods, {out} left out", flush=True)
+
+
+def _lost(store: Path, source: Source) -> set[str]:
+    """Methods whose first seed failed or took too long."""
+    return {
+        row["method"]
+        for row in latest(read_rows(store))
+        if row["dataset"] == source.label and row["seed"] == 0 and row["status"] != "ok"
+    }
 
 
 def effects(rows: list[Any]) -> dict[str, dict[str, OrderEffect]]:
@@ -176,9 +182,12 @@ def main() -> None:
     parser.add_argument("--neighbors", nargs="+", type=int)
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--device", help="for the methods that can use one, such as cuda")
+    parser.add_argument("--store", type=Path, default=STORE)
     asked = parser.parse_args()
     if asked.what == "effect":
-        effect(asked.datasets or list(SETS), asked.seconds, asked.jobs)
+        names = asked.datasets or list(SETS)
+        effect(names, asked.seconds, asked.store, jobs=asked.jobs, device=asked.device)
     elif asked.what == "ties":
         names = asked.datasets or dict(TIES)
         works = [(name, k) for name in names for k in asked.neighbors or (30, 150)]

@@ -148,12 +148,7 @@ def test_a_view_that_vanishes_is_refused_in_chunks(form, tmp_path):
     model.fit(lazy)
 
 
-ROUNDING = pytest.mark.xfail(
-    strict=False, reason="on some processors rounding tells duplicates apart"
-)
-
-
-@pytest.mark.parametrize("name", [pytest.param("grmsc", marks=ROUNDING), "concatkmeans"])
+@pytest.mark.parametrize("name", ["grmsc", "concatkmeans"])
 def test_fewer_clusters_than_asked_for_are_said(name):
     X = np.repeat(np.eye(3), 6, axis=0)
     with pytest.warns(UserWarning, match=r"found 3 clusters instead of n_clusters=5: the samples"):

@@ -3,7 +3,7 @@
 from typing import Any, ClassVar
 
 from polyspan.base.kinds import ScaledClusterer
-from polyspan.clustering.spectral import kmeans, unit_rows
+from polyspan.clustering.spectral import kmeans, settled, unit_rows
 from polyspan.inputs.views import Views
 from polyspan.solvers.arrays import Array, to_numpy
 from polyspan.solvers.loop import Solution
@@ -22,7 +22,7 @@ class EmbeddingClusterer(ScaledClusterer):
         Y = to_numpy(found.Z)
         seed = self.random_state if found.random_state is None else found.random_state
         model = kmeans(
-            unit_rows(Y) if self.by_direction else Y,
+            settled(unit_rows(Y)) if self.by_direction else Y,
             self.n_clusters,
             n_init=self.n_init,
             random_state=seed,

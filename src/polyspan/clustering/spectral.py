@@ -115,7 +115,7 @@ def spectral_clustering(
     >>> len(set(labels[:3])), len(set(labels[3:])), len(set(labels))
     (1, 1, 2)
     """
-    Y = unit_rows(spectral_eigenvectors(W, n_clusters)[1])
+    Y = settled(unit_rows(spectral_eigenvectors(W, n_clusters)[1]))
     with quiet_kmeans():
         return restarted(Y, n_clusters, n_init, random_state).fit(Y).labels_
 
@@ -132,6 +132,18 @@ def unit_rows(Y: Array) -> Array:
     xp = array_namespace(Y)
     lengths = xp.linalg.vector_norm(Y, axis=1, keepdims=True)
     return Y / xp.where(lengths > 0, lengths, xp.ones_like(lengths))
+
+
+def settled(Y: np.ndarray) -> np.ndarray:
+    """Make rows of unit length equal that differ only by rounding: k-means would part them.
+
+    Examples
+    --------
+    >>> Y = np.array([[0.1 + 0.2, 1.0], [0.3, 1.0]])
+    >>> len(np.unique(Y, axis=0)), len(np.unique(settled(Y), axis=0))
+    (2, 1)
+    """
+    return np.round(Y, 12 if Y.dtype.itemsize == 8 else 5)
 
 
 def cluster_rows(
@@ -151,7 +163,7 @@ def cluster_rows(
     >>> bool(labels[0] == labels[1] != labels[2])
     True
     """
-    Y = unit_rows(to_numpy(Y))
+    Y = settled(unit_rows(to_numpy(Y)))
     return kmeans(Y, n_clusters, n_init=n_init, random_state=random_state).labels_
 
 
