@@ -3,10 +3,15 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
-from polyspan.clustering import large
+from polyspan.clustering import coarse, large
 from polyspan.clustering.large import cluster_graph
 from polyspan.metrics import clustering_scores
 from polyspan.solvers.threads import Threads
+
+
+@pytest.fixture(autouse=True)
+def small_graphs_have_groups(monkeypatch):
+    monkeypatch.setattr(coarse, "DENSE", 40)
 
 
 def ring_graph(per=400, c=5, cross=30, seed=0):
@@ -79,7 +84,7 @@ def test_linked_samples_are_put_together(monkeypatch):
     assert_array_equal(np.sort(order), np.arange(1000))
     i, j = W.nonzero()
     rank = np.argsort(order)
-    assert np.median(np.abs(rank[i] - rank[j])) < 80  # in the shuffled order 292
+    assert np.median(np.abs(rank[i] - rank[j])) < 120  # in the shuffled order 292
 
 
 def test_first_vectors_are_smooth():
@@ -93,8 +98,11 @@ def test_first_vectors_are_smooth():
     assert found.min() > 0.9  # of random vectors 0.08
 
 
-def test_clusters_that_the_drawn_samples_miss_are_found(monkeypatch):
-    monkeypatch.setattr(large, "PART", 1000)  # six samples are drawn
+def test_clusters_that_lead_no_group_are_found(monkeypatch):
+    monkeypatch.setattr(coarse, "SHARE", 80)  # six samples lead a group
+    monkeypatch.setattr(
+        coarse, "_leaders", lambda n, m: np.where(np.arange(n) < m, np.arange(n), -1)
+    )
     W, labels = blobs_graph([200, 300, 20], cross=0, inside=0.5)
     found = cluster_graph(W, 3, random_state=0)
     assert clustering_scores(labels, found)["nmi"] == 1

@@ -8,7 +8,8 @@ from numpy.testing import assert_allclose
 from sklearn.neighbors import kneighbors_graph
 
 from polyspan import MeanGraph
-from polyspan.chunked.graph import mean_graph_rows, normalized_rows
+from polyspan.chunked.graph import mean_graph_rows
+from polyspan.clustering.coarse import normalized_rows
 from polyspan.datasets import load_dataset, make_subspaces
 from polyspan.graphs import knn, neighbors
 from polyspan.methods.meangraph import neighbor_graph
@@ -170,11 +171,12 @@ def test_chunks_have_the_graph_of_arrays(weights, lacking):
     with Threads(1) as workers:
         chunks = [[unit(X[a:b]).astype(np.float32) for X in views] for a, b in spans]
         rows = mean_graph_rows(workers, chunks, spans, 5, weights)
-        blocks = normalized_rows(workers, rows, spans)
+        blocks, found = normalized_rows(workers, rows, spans)
     # Distances in float32 have an error of about 1e-7, and their squares are divided by 0.03.
     assert_allclose(sp.vstack(rows).toarray(), W, atol=1e-5)
     root = 1 / np.sqrt(W.sum(axis=1))
     assert_allclose(sp.vstack(blocks).toarray(), root[:, None] * W * root, atol=1e-5)
+    assert_allclose(found, root, atol=1e-5)
 
 
 def test_files_that_say_nothing_are_refused(tmp_path):

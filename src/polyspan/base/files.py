@@ -8,9 +8,9 @@ import scipy.sparse as sp
 from polyspan.base.graph import GraphClusterer
 from polyspan.base.kinds import ScaledClusterer
 from polyspan.chunked.chunks import make_chunks
-from polyspan.chunked.graph import normalized_rows
 from polyspan.chunked.sources import is_large, open_views
 from polyspan.chunked.workers import Cluster, Threads, active_client
+from polyspan.clustering.coarse import normalized_rows
 from polyspan.clustering.large import cluster_blocks
 from polyspan.inputs.memory import available_memory, check_memory
 from polyspan.inputs.scaling import numpy_views
@@ -102,7 +102,7 @@ class ChunkedGraphClusterer(GraphClusterer, TakesFiles):
             chunks.clear()  # their memory is needed
             if client is None:
                 return Solution(sp.vstack(rows, format="csr"))
-            blocks = normalized_rows(workers, rows, spans)
+            blocks, root = normalized_rows(workers, rows, spans)
             del rows
             given = self._given("n_clusters", "n_init", "random_state")
-            return Solution(cluster_blocks(workers, blocks, spans, **given))
+            return Solution(cluster_blocks(workers, blocks, spans, root=root, **given))

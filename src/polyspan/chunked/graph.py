@@ -14,11 +14,10 @@ import scipy.sparse as sp
 
 from polyspan.chunked.chunks import Span
 from polyspan.chunked.workers import Cluster, Threads, pick
-from polyspan.clustering.large import scaled_rows
 from polyspan.graphs.knn import SEVENTH
 from polyspan.graphs.neighbors import Found, centre_samples, neighbors, stack
 from polyspan.inputs.rows import missing_rows
-from polyspan.solvers.arrays import Array, inverse_root
+from polyspan.solvers.arrays import Array
 
 
 def mean_graph_rows(
@@ -65,23 +64,6 @@ def mean_graph_rows(
     del rows, sent
     lacks = [gone for gone in lacks if gone is not None]
     return workers.map(_mean, joined, spans, n_views=n_views, lacks=workers.share(lacks))
-
-
-def normalized_rows(workers: Threads | Cluster, blocks: list[Any], spans: list[Span]) -> list[Any]:
-    """Rows of ``D^-1/2 W D^-1/2`` from those of W; D are the degrees.
-
-    Examples
-    --------
-    >>> W = sp.csr_array([[0.0, 3.0, 1.0], [3.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
-    >>> with Threads(1) as workers:
-    ...     N = sp.vstack(normalized_rows(workers, [W[:2], W[2:]], [(0, 2), (2, 3)]))
-    >>> N.toarray().round(4)
-    array([[0.   , 0.866, 0.5  ],
-           [0.866, 0.   , 0.   ],
-           [0.5  , 0.   , 0.   ]])
-    """
-    root = workers.submit(_roots, workers.map(_degrees, blocks))
-    return workers.map(_normalized, blocks, spans, root=root)
 
 
 def _shapes(chunk: Any) -> list[tuple[int, ...]]:
@@ -201,15 +183,3 @@ def _mean(
         shared = n_views - sum(np.where(gone[i] | gone[rows.indices], 1, 0) for gone in lacks)
     data = (rows.data / (2 * shared)).astype(np.float32)
     return sp.csr_array((data, rows.indices, rows.indptr), shape=rows.shape)
-
-
-def _degrees(rows: sp.csr_array) -> np.ndarray:
-    return np.asarray(rows.sum(axis=1, dtype=np.float64)).ravel()
-
-
-def _roots(parts: Sequence[np.ndarray]) -> np.ndarray:
-    return inverse_root(np.concatenate(parts))
-
-
-def _normalized(rows: sp.csr_array, span: Span, root: np.ndarray) -> sp.csr_array:
-    return scaled_rows(rows, root[span[0] : span[1]], root)

@@ -1,6 +1,6 @@
 """Spectral clustering of large sparse graphs, by rows in memory or on the workers of a cluster.
 
-It differs from `polyspan.clustering.spectral` in two ways. The eigenvectors are accurate to 5e-4
+It differs from `polyspan.clustering.spectral` in two ways. The eigenvectors are accurate to 1.5e-3
 only, by a filtered block iteration. And the embedding may have more columns than there are
 clusters: as the number of samples grows, the smoothest functions *inside* a large cluster come as
 close to 1 as those that tell clusters apart, and c eigenvectors may no longer hold the latter
@@ -18,6 +18,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import pairwise_distances_argmin_min
 from sklearn.utils import check_random_state
 
+from polyspan.clustering.coarse import coarse_vectors, scaled_rows
 from polyspan.clustering.spectral import quiet_kmeans, unit_rows
 from polyspan.graphs.neighbors import cell_centres
 from polyspan.solvers.arrays import inverse_root
@@ -28,11 +29,9 @@ from polyspan.solvers.threads import Threads, bounds
 LARGE = 20_000  # samples above which a sparse graph is clustered here
 ROWS = 16_384  # of the graph, in a block
 SAMPLE = 20_000  # rows of the embedding on which k-means restarts
-PART = 4  # one sample in so many is enough for a rough answer
 CELLS = 100  # of samples that lie together in memory
-RANDOM = 0.01  # share in the first vectors
 STEPS = 10  # of k-means on all rows, at most
-TOL = 5e-4  # residual of the eigenvectors
+TOL = 1.5e-3  # residual of the eigenvectors
 
 
 def cluster_graph(
@@ -57,8 +56,9 @@ def cluster_graph(
     n, size = W.shape[0], min(2 * n_clusters, W.shape[0])
     root, labels = _roots(W, n_clusters), np.empty(W.shape[0], dtype=np.int32)
     with Threads() as workers:
+        spans = bounds(n, ROWS)
         Y = first_vectors(workers, W, root, size, n_clusters)
-        order, spans = graph_order(workers, Y), bounds(n, ROWS)
+        order = graph_order(workers, Y)
         rank = np.argsort(order).astype(W.indices.dtype)
         blocks = workers.map(_normalized, spans, W=W, root=root, order=order, rank=rank)
         labels[order] = cluster_blocks(
@@ -80,10 +80,7 @@ def _roots(W: sp.csr_array, n_clusters: int) -> np.ndarray:
 def first_vectors(
     workers: Any, W: sp.csr_array, root: np.ndarray, size: int, n_clusters: int
 ) -> np.ndarray:
-    """Vectors that are smooth over the graph, for a fraction of the time of the eigenvectors.
-
-    Those of the links among every fourth sample, drawn with a fixed seed, after two rounds, and
-    from there to all neighbours. A little that is random makes up for what no drawn sample sees.
+    """Vectors that are close to the eigenvectors, by `polyspan.clustering.coarse`.
 
     Examples
     --------
@@ -94,26 +91,14 @@ def first_vectors(
     True
     """
     n, spans = W.shape[0], bounds(W.shape[0], ROWS)
-    drawn = np.sort(np.random.RandomState(0).choice(n, max(size, n // PART), replace=False))
-    links = workers.map(_links_to, spans, W=W, columns=drawn)
-    part = sp.csr_array(sp.vstack(links, format="csr")[drawn])
-    own, inner = _roots(part, n_clusters), bounds(len(drawn), ROWS)
-    blocks = [scaled_rows(part[a:b], own[a:b], own) for a, b in inner]
-    _, Us, _ = leading_eigenvectors(workers, blocks, inner, size, n_clusters, rounds=2)
-    fixed = {"root": root, "U": root[drawn, None].astype(np.float32) * np.concatenate(Us)}
-    Y = np.concatenate(workers.map(_spread, links, spans, **fixed))
-    Y /= np.maximum(np.linalg.norm(Y, axis=0), np.finfo(Y.dtype).tiny)
-    return Y + RANDOM / n**0.5 * random_rows((0, n), size, Y.dtype)
+    blocks = workers.map(_scaled, spans, W=W, root=root)
+    found = coarse_vectors(workers, blocks, spans, root, size, n_clusters)
+    return random_rows((0, n), size, np.float32) if found is None else np.concatenate(found)
 
 
-def _links_to(span: tuple[int, int], W: sp.csr_array, columns: np.ndarray) -> sp.csr_array:
-    return W[span[0] : span[1]][:, columns].astype(np.float32)
-
-
-def _spread(
-    links: sp.csr_array, span: tuple[int, int], root: np.ndarray, U: np.ndarray
-) -> np.ndarray:
-    return root[span[0] : span[1], None].astype(U.dtype) * (links @ U)
+def _scaled(span: tuple[int, int], W: sp.csr_array, root: np.ndarray) -> sp.csr_array:
+    rows = W[span[0] : span[1]].astype(np.float32)
+    return scaled_rows(rows, root[span[0] : span[1]], root)
 
 
 def graph_order(workers: Any, Y: np.ndarray) -> np.ndarray:
@@ -132,7 +117,8 @@ def graph_order(workers: Any, Y: np.ndarray) -> np.ndarray:
     """
     n = len(Y)
     some = np.random.RandomState(0).choice(n, min(n, SAMPLE), replace=False)
-    centres = cell_centres(unit_rows(Y[np.sort(some)]), min(CELLS, n // 2), 0)
+    with quiet_kmeans():
+        centres = cell_centres(unit_rows(Y[np.sort(some)]), min(CELLS, n // 2), 0)
     parts = workers.map(_cells, [Y[a:b] for a, b in bounds(n, ROWS)], centres=centres)
     return np.argsort(np.concatenate(parts), kind="stable")
 
@@ -152,18 +138,6 @@ def _normalized(
     return block
 
 
-def scaled_rows(block: sp.csr_array, own: np.ndarray, root: np.ndarray) -> sp.csr_array:
-    """Rows of W times the inverse roots of the degrees of the rows and of all columns.
-
-    Examples
-    --------
-    >>> scaled_rows(sp.csr_array([[0.0, 8.0]]), np.array([0.5]), np.array([0.5, 0.25])).toarray()
-    array([[0., 1.]])
-    """
-    data = block.data * np.repeat(own, np.diff(block.indptr)) * root[block.indices]
-    return sp.csr_array((data.astype(block.dtype), block.indices, block.indptr), shape=block.shape)
-
-
 def cluster_blocks(
     workers: Any,
     blocks: Sequence[Any],
@@ -173,6 +147,7 @@ def cluster_blocks(
     n_init: int = 20,
     random_state: int | np.random.RandomState | None = None,
     order: np.ndarray | None = None,
+    root: Any = None,
     start: list[Any] | None = None,
 ) -> np.ndarray:
     """Labels from rows of ``D^-1/2 W D^-1/2`` that lie with the workers; only labels come back.
@@ -187,8 +162,10 @@ def cluster_blocks(
         As in `polyspan.clustering.spectral.spectral_clustering`.
     order : (n,) array, optional
         Numbers of the samples in the rows, in memory, if they are not in order.
+    root : (n,) array, optional
+        Inverse roots of the degrees, from which a start is found.
     start : list of (rows, 2 c) arrays, optional
-        Vectors from which the eigenvectors are found, by rows.
+        Vectors from which the eigenvectors are found, by rows; random ones if neither is given.
 
     Examples
     --------
@@ -200,6 +177,8 @@ def cluster_blocks(
     """
     n = spans[-1][1]
     size = min(2 * n_clusters, n)
+    if root is not None:
+        start = coarse_vectors(workers, blocks, spans, root, size, n_clusters)
     _, Ys, residual = leading_eigenvectors(workers, blocks, spans, size, n_clusters, TOL, start)
     if residual > TOL:
         warn_user(
