@@ -101,7 +101,7 @@ def solvers(found, labels):
     """Yield a line for every solver."""
     N, order, first = normalized(found, 20, "binary")
     labels = labels[order]
-    ways = [("filter, 20 vectors, from those of every fourth sample", by_filter, 20, None, first)]
+    ways = [("filter, 20 vectors, from those of groups", by_filter, 20, None, first)]
     ways += [("filter, 20 vectors, from random ones", by_filter, 20, None)]
     ways += [
         (f"filter, 20 vectors, {rounds} rounds", by_filter, 20, rounds) for rounds in (2, 3, 4)

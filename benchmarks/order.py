@@ -1,6 +1,6 @@
 """What the order of the samples is worth, where it was decided what to do about it.
 
-    python benchmarks/order.py effect [--datasets ...] [--seconds 300]            hours
+    python benchmarks/order.py effect [--datasets ...] [--methods ...]            hours
     python benchmarks/order.py effect --jobs 16 --device cuda                     on a GPU
     python benchmarks/order.py ties [--datasets ngs ...] [--neighbors 30 150]     minutes
     python benchmarks/order.py tensor [--datasets msrc_v1 ...]                    a minute
@@ -77,8 +77,9 @@ def protocol(names: list[str], seconds: float) -> Protocol:
     return Protocol("order", SEEDS, seconds, methods, sources)
 
 
-def effect(names: list[str], seconds: float, store: Path, **how: Any) -> None:
+def effect(names: list[str], methods: list[str], seconds: float, store: Path, **how: Any) -> None:
     whole = protocol(names, seconds)
+    whole = replace(whole, methods=[m for m in whole.methods if m.name in methods or not methods])
     for source in whole.datasets:
         rest = whole.methods
         for seeds in (1, SEEDS):
@@ -179,6 +180,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=["effect", "ties", "tensor"])
     parser.add_argument("--datasets", nargs="+")
+    parser.add_argument("--methods", nargs="+", default=[], help="some, such as LMSC; all")
     parser.add_argument("--neighbors", nargs="+", type=int)
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--jobs", type=int, default=1)
@@ -187,7 +189,8 @@ def main() -> None:
     asked = parser.parse_args()
     if asked.what == "effect":
         names = asked.datasets or list(SETS)
-        effect(names, asked.seconds, asked.store, jobs=asked.jobs, device=asked.device)
+        how = {"jobs": asked.jobs, "device": asked.device}
+        effect(names, asked.methods, asked.seconds, asked.store, **how)
     elif asked.what == "ties":
         names = asked.datasets or dict(TIES)
         works = [(name, k) for name in names for k in asked.neighbors or (30, 150)]

@@ -836,11 +836,17 @@ def order_page():
         )  # fmt: skip
     names = [name for name in benchmark.SETS if any(name in by for by in effects.values())]
     absent = [name for name in benchmark.SETS if name not in names]
-    lost = defaultdict(set)
-    for row in rows:
-        if row["status"] != "ok":
-            lost[row["method"]].add(row["dataset"])
-    left = [f"{method} on {_list(sorted(lost[method]))}" for method in sorted(lost)]
+    slow = {(row["method"], row["dataset"]) for row in rows if row["status"] != "ok"}
+    cards = {row["dataset"] for row in rows if row["machine"].get("device")}
+    wanted = {row["method"] for row in rows}
+    begun = {(a, b) for a in wanted for b in names if b not in effects.get(a, ())} - slow
+
+    def told(pairs):
+        lost = defaultdict(list)
+        for method, name in sorted(pairs):
+            lost[method].append(name)
+        return "; ".join(f"{method} on {_list(lost[method])}" for method in lost) or "nothing"
+
     header = ("method", "data sets", "sorted by class", "shuffled", "sorted - shuffled",
               "two standard errors", "blind", "largest effect")  # fmt: skip
     verdict = (
@@ -868,9 +874,11 @@ def order_page():
                 verdict,
                 "Methods with the same solution for every seed and order share it between the seeds "
                 "of an order, not between the orders. LRR and SSC take one view: the one that agrees most "
-                "with the others is taken.",
-                "Left out, because the first seed took too long or failed: "
-                f"{'; '.join(left) or 'nothing'}. Not run yet: {_list(absent)}.",
+                "with the others is taken. "
+                f"On {_list([name for name in names if name in cards])} the methods that have a "
+                "parameter `device` ran on a GPU.",
+                f"Left out, because a single fit took more than five minutes: {told(slow)}. "
+                f"Not run to the end: {told(begun)}. Data sets not run yet: {_list(absent)}.",
                 "Made by `python benchmarks/results.py --figures` from the rows of "
                 "`python benchmarks/order.py effect` in `benchmarks/results/order.jsonl.gz`.",
             ]

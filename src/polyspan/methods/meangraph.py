@@ -42,8 +42,8 @@ class MeanGraph(OnDevice, ChunkedGraphClusterer):
         Number of clusters.
     n_neighbors : int or None, default=None
         Neighbours in the graph of every view; None is 10 (at most n - 1), and beyond 10,000 samples
-        in proportion to log n, 15 for a million: graphs of random points stay in one piece only if
-        k grows like that.
+        more in proportion to log n, 13 for a million: graphs of random points stay in one piece
+        only if k grows like that.
     weights : {"binary", "self_tuning"}, default="binary"
         Weights of the links: 1, or smaller for samples that are far apart, measured by the
         distances around them.
@@ -108,7 +108,7 @@ class MeanGraph(OnDevice, ChunkedGraphClusterer):
 
     def _links(self, n: int) -> int:
         """Neighbours per view."""
-        more = round(2.5 * np.log10(max(n, 10_000) / 10_000)) if self.n_neighbors is None else 0
+        more = round(1.5 * np.log10(max(n, 10_000) / 10_000)) if self.n_neighbors is None else 0
         return self._neighbors(n) + int(more)
 
     def footprint(self, views: Views) -> tuple[float, float]:
