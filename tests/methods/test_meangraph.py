@@ -106,7 +106,7 @@ def test_figures_of_published_data(data_dir):
 
 
 @pytest.mark.parametrize(
-    ("n", "k"), [(8, 7), (10_000, 10), (100_000, 12), (1_000_000, 15), (10**8, 20)]
+    ("n", "k"), [(8, 7), (10_000, 10), (100_000, 12), (1_000_000, 13), (10**8, 16)]
 )
 def test_neighbors_grow_with_the_number_of_samples(n, k):
     assert MeanGraph()._links(n) == k
