@@ -7,9 +7,9 @@ The links between groups are again a graph,
 
 and its smoothest functions, repeated for all samples of a group, are close to those of W. Its own
 eigenvectors are found in the same way, from groups of groups, down to a graph that is small enough
-for a dense solver. So most of the work is done on small graphs, and one or two rounds of the filter
-(`polyspan.solvers.filtered`) are left for the large one, instead of four or five
-(`benchmarks/eigenvectors.py`). All is done by blocks of rows, in threads or on machines.
+for a dense solver. So much of the work is done on small graphs, and fewer rounds of the filter
+(`polyspan.solvers.filtered`) are left for the large one (`benchmarks/eigenvectors.py`). All is done
+by blocks of rows, in threads or on machines.
 """
 
 from collections.abc import Sequence
