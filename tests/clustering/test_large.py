@@ -76,11 +76,10 @@ def test_an_inaccurate_answer_is_told(monkeypatch):
 
 def test_linked_samples_are_put_together(monkeypatch):
     monkeypatch.setattr(large, "CELLS", 5)
-    monkeypatch.setattr(coarse, "DENSE", 2000)  # exact vectors: what counts here is the order
     shuffled = np.random.default_rng(0).permutation(1000)
     W = blobs_graph([200] * 5)[0][shuffled][:, shuffled]
     with Threads(1) as workers:
-        Y = large.first_vectors(workers, W, W.sum(axis=1) ** -0.5, 10, 5)
+        Y = large.first_vectors(workers, W, W.sum(axis=1) ** -0.5, 5, 5)
         order = large.graph_order(workers, Y)
     assert_array_equal(np.sort(order), np.arange(1000))
     i, j = W.nonzero()
