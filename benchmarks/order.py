@@ -2,6 +2,7 @@
 
     python benchmarks/order.py effect [--datasets ...] [--methods ...]            hours
     python benchmarks/order.py effect --jobs 16 --device cuda                     on a GPU
+    python benchmarks/order.py effect --methods LRR --seconds 1500 --retry        what took too long
     python benchmarks/order.py ties [--datasets ngs ...] [--neighbors 30 150]     minutes
     python benchmarks/order.py tensor [--datasets msrc_v1 ...]                    a minute
 
@@ -9,8 +10,9 @@
 each, into results/order.jsonl.gz; jobs that have a row there are not run again. It is a benchmark
 (`polyspan.bench.protocol`), run once for each order: so methods that are blind to the order share a
 solution between the seeds of an order, never between orders. A method whose first seed takes more
-than --seconds on a data set is left out there. --store writes to another file, so that data sets
-can be run side by side; their rows can be put together. ``python benchmarks/results.py`` makes
+than --seconds on a data set is left out there; --retry takes it up again, all seeds at once.
+--store writes to another file, so that data sets, methods and orders (--orders) can be run side by
+side, and --merge puts their rows together. ``python benchmarks/results.py`` makes
 docs/what-order-is-worth.md of them.
 
 The others print a table each and, run with the defaults, keep it for docs/order-of-samples.md
@@ -37,7 +39,7 @@ from polyspan import GRMSC, METHODS, TSVDMSC
 from polyspan.audit import ORDERS, OrderEffect
 from polyspan.bench import Protocol, read_rows, run_protocol
 from polyspan.bench.plan import Method, Source
-from polyspan.bench.store import latest
+from polyspan.bench.store import append_row, identity, latest, pack
 from polyspan.clustering.affinity import affinity_matrix
 from polyspan.clustering.spectral import spectral_clustering
 from polyspan.datasets import load_dataset
@@ -77,27 +79,40 @@ def protocol(names: list[str], seconds: float) -> Protocol:
     return Protocol("order", SEEDS, seconds, methods, sources)
 
 
-def effect(names: list[str], methods: list[str], seconds: float, store: Path, **how: Any) -> None:
-    whole = protocol(names, seconds)
-    whole = replace(whole, methods=[m for m in whole.methods if m.name in methods or not methods])
+def effect(
+    whole: Protocol, orders: list[str], store: Path, *, retry: bool = False, **how: Any
+) -> None:
     for source in whole.datasets:
         rest = whole.methods
-        for seeds in (1, SEEDS):
-            for order in ("sorted", "shuffled"):
+        for seeds in (SEEDS,) if retry else (1, SEEDS):
+            for order in orders:
                 one = replace(whole, datasets=[source], methods=rest, seeds=seeds, order=order)
-                run_protocol(one, store, **how)
-                rest = [method for method in rest if method.name not in _lost(store, source)]
+                run_protocol(one, store, retry=retry, **how)
+                lost = _lost(store, source, order)
+                rest = [method for method in rest if method.name not in lost]
         out = len(whole.methods) - len(rest)
         print(f"{source.label}: {len(rest)} methods, {out} left out", flush=True)
 
 
-def _lost(store: Path, source: Source) -> set[str]:
+def _lost(store: Path, source: Source, order: str) -> set[str]:
     """Methods whose first seed failed or took too long."""
     return {
         row["method"]
         for row in latest(read_rows(store))
-        if row["dataset"] == source.label and row["seed"] == 0 and row["status"] != "ok"
+        if (row["dataset"], row["order"], row["seed"]) == (source.label, order, 0)
+        and row["status"] != "ok"
     }
+
+
+def merge(stores: list[Path], store: Path) -> None:
+    """Add the rows of other stores that are not in this one."""
+    known = {identity(row) for row in read_rows(store) if row["status"] == "ok"}
+    for other in stores:
+        for row in latest(read_rows(other)):
+            if row["status"] == "ok" and identity(row) not in known:
+                known.add(identity(row))
+                append_row(store, row)
+    pack(store)
 
 
 def effects(rows: list[Any]) -> dict[str, dict[str, OrderEffect]]:
@@ -186,11 +201,17 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--device", help="for the methods that can use one, such as cuda")
     parser.add_argument("--store", type=Path, default=STORE)
+    parser.add_argument("--orders", nargs="+", default=["sorted", "shuffled"])
+    parser.add_argument("--retry", action="store_true", help="also what took too long")
+    parser.add_argument("--merge", nargs="+", type=Path, help="only add the rows of these stores")
     asked = parser.parse_args()
-    if asked.what == "effect":
-        names = asked.datasets or list(SETS)
-        how = {"jobs": asked.jobs, "device": asked.device}
-        effect(names, asked.methods, asked.seconds, asked.store, **how)
+    if asked.merge:
+        merge(asked.merge, asked.store)
+    elif asked.what == "effect":
+        whole = protocol(asked.datasets or list(SETS), asked.seconds)
+        wanted = [one for one in whole.methods if one.name in asked.methods or not asked.methods]
+        how = {"jobs": asked.jobs, "device": asked.device, "retry": asked.retry}
+        effect(replace(whole, methods=wanted), asked.orders, asked.store, **how)
     elif asked.what == "ties":
         names = asked.datasets or dict(TIES)
         works = [(name, k) for name in names for k in asked.neighbors or (30, 150)]

@@ -817,7 +817,7 @@ def _list(words):
 def order_page():
     """What every method gains when the samples are sorted by class."""
     benchmark = _script("order")
-    rows = read_rows(benchmark.STORE) if benchmark.STORE.is_file() else []
+    rows = latest(read_rows(benchmark.STORE)) if benchmark.STORE.is_file() else []
     effects, lines, bad = benchmark.effects(rows), [], []
     for method in sorted(effects, key=lambda name: (name == benchmark.SEES, name.lower())):
         by = effects[method]
@@ -845,7 +845,7 @@ def order_page():
         lost = defaultdict(list)
         for method, name in sorted(pairs):
             lost[method].append(name)
-        return "; ".join(f"{method} on {_list(lost[method])}" for method in lost) or "nothing"
+        return "; ".join(f"{method} on {_list(lost[method])}" for method in lost)
 
     header = ("method", "data sets", "sorted by class", "shuffled", "sorted - shuffled",
               "two standard errors", "blind", "largest effect")  # fmt: skip
@@ -875,10 +875,11 @@ def order_page():
                 "Methods with the same solution for every seed and order share it between the seeds "
                 "of an order, not between the orders. LRR and SSC take one view: the one that agrees most "
                 "with the others is taken. "
-                f"On {_list([name for name in names if name in cards])} the methods that have a "
+                f"On {_list([name for name in names if name in cards])} fits of methods that have a "
                 "parameter `device` ran on a GPU.",
-                f"Left out, because a single fit took more than five minutes: {told(slow)}. "
-                f"Not run to the end: {told(begun)}. Data sets not run yet: {_list(absent)}.",
+                *([f"Left out, because a fit took too long: {told(slow)}."] if slow else []),
+                *([f"Not run to the end: {told(begun)}."] if begun else []),
+                *([f"Data sets not run yet: {_list(absent)}."] if absent else []),
                 "Made by `python benchmarks/results.py --figures` from the rows of "
                 "`python benchmarks/order.py effect` in `benchmarks/results/order.jsonl.gz`.",
             ]

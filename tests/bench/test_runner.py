@@ -322,6 +322,11 @@ def test_a_device_reaches_the_methods_that_have_one():
     assert row["status"] == "ok", row["reason"]
     assert row["machine"]["device"] == "cpu"
     assert row["key"] == grmsc.key  # where it ran does not make it another job
+    inside = run_job(
+        job(Method("S", "bestsingleview", "default"), {"estimator": "ssc"}), 1, device="cpu"
+    )
+    assert inside["status"] == "ok", inside["reason"]
+    assert inside["machine"]["device"] == "cpu"
     kmeans = run_job(job(Method("K", "concatkmeans", "default"), {}), 1, device="cpu")
     assert kmeans["status"] == "ok"
     assert "device" not in kmeans["machine"]

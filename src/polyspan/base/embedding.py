@@ -27,4 +27,5 @@ class EmbeddingClusterer(ScaledClusterer):
             n_init=self.n_init,
             random_state=seed,
         )
-        return {"labels_": model.labels_, "embedding_": found.Z}
+        back = getattr(self, "device", None) is not None  # bring back what was moved there
+        return {"labels_": model.labels_, "embedding_": Y if back else found.Z}

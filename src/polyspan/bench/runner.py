@@ -57,7 +57,8 @@ def run_protocol(
     retry : bool, default=False
         Rerun the jobs that failed or timed out.
     device : str, optional
-        Device for the methods that have a parameter ``device``, such as "cuda".
+        Device for the methods that have a parameter ``device``, or whose estimator has one, such
+        as "cuda".
     tell : function, optional
         Gets a sentence about rows that are not believed, see `read_rows`.
 
@@ -152,8 +153,9 @@ def run_job(job: Job, threads: int, device: str | None = None) -> Row:
         store = Store(0) if same and job.checks else _common
         data = load_in_order(job.source, job.order, job.seed if row["solve"] == "own" else 0)
         model.set_params(n_clusters=data.n_clusters, random_state=job.seed)
-        if device is not None and "device" in model.get_params():
-            model.set_params(device=device)
+        own = {"device", "estimator__device"} & set(model.get_params())
+        if device is not None and own:
+            model.set_params(**dict.fromkeys(own, device))
             row["machine"]["device"] = card_name(device)
         labels = data.labels if job.params.get("oracle") else None  # no other method may see them
         with (

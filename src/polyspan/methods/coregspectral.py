@@ -28,7 +28,7 @@ from collections.abc import Sequence
 
 from array_api_compat import array_namespace
 
-from polyspan.base import About, EmbeddingClusterer, Iterative
+from polyspan.base import About, EmbeddingClusterer, Iterative, OnDevice
 from polyspan.clustering.spectral import unit_rows
 from polyspan.graphs.proximity import median_kernel, normalized
 from polyspan.inputs.params import flag, one_of, param, positive
@@ -38,7 +38,7 @@ from polyspan.solvers.eigen import lowest_eigenpairs
 from polyspan.solvers.loop import Run, Solution
 
 
-class CoRegSpectral(Iterative, EmbeddingClusterer):
+class CoRegSpectral(Iterative, OnDevice, EmbeddingClusterer):
     """Co-regularised multi-view spectral clustering: the embeddings of the views are made to agree.
 
     Parameters
@@ -58,7 +58,7 @@ class CoRegSpectral(Iterative, EmbeddingClusterer):
         Maximum number of iterations; the paper uses 5 to 10.
     tol : float, default=1e-6
         Stop when the relative increase of the objective is smaller.
-    n_init, views, random_state, verbose
+    n_init, views, device, random_state, verbose
         As in `GRMSC`.
 
     Attributes

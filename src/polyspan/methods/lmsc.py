@@ -39,11 +39,11 @@ import scipy.sparse as sp
 from array_api_compat import array_namespace, device
 from sklearn.utils import check_random_state
 
-from polyspan.base import About, Penalised, RepresentationClusterer
+from polyspan.base import About, OnDevice, Penalised, RepresentationClusterer
 from polyspan.inputs.params import flag, integer, param, positive
 from polyspan.inputs.views import Views
 from polyspan.solvers import prox
-from polyspan.solvers.arrays import Array, largest_row_sum
+from polyspan.solvers.arrays import Array, largest_row_sum, to_numpy
 from polyspan.solvers.loop import Run, Solution
 from polyspan.solvers.reductions import largest_sum, reduce_rows
 
@@ -53,7 +53,7 @@ def _released(value: Any) -> str | None:
     return None if corrected or flag(value) is None else f"{flag(...)}, or 'corrected'"
 
 
-class LMSC(Penalised, RepresentationClusterer):
+class LMSC(Penalised, OnDevice, RepresentationClusterer):
     """Latent multi-view subspace clustering: low-rank representation of what the views share.
 
     Parameters
@@ -78,7 +78,7 @@ class LMSC(Penalised, RepresentationClusterer):
         ``H - H Z - E_r`` and ``J - Z``.
     random_state : int, RandomState or None, default=None
         Seeds the start of H, on which the result depends, and k-means.
-    affinity, n_kept, scale, n_init, views, verbose
+    affinity, n_kept, scale, n_init, views, device, verbose
         As in `GRMSC`.
 
     Attributes
@@ -129,7 +129,7 @@ class LMSC(Penalised, RepresentationClusterer):
         run = self._run()
         own = self._given("lam_rank", "as_released")
         Z, H = solve_lmsc(X, H, **own, **self._penalty(), run=run)
-        return run.solution(Z, latent_=H.T)
+        return run.solution(Z, latent_=H.T if self.device is None else to_numpy(H.T))
 
 
 def solve_lmsc(

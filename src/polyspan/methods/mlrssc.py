@@ -42,7 +42,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from polyspan.base import About, Penalised, RepresentationClusterer
+from polyspan.base import About, OnDevice, Penalised, RepresentationClusterer
 from polyspan.graphs.proximity import median_kernel
 from polyspan.inputs.params import flag, one_of, param, positive, real
 from polyspan.inputs.views import Views
@@ -58,7 +58,7 @@ def _sigma(value: Any) -> str | None:
     return None if right and all(right) else "a finite number > 0, or a list with one per view"
 
 
-class MLRSSC(Penalised, RepresentationClusterer):
+class MLRSSC(Penalised, OnDevice, RepresentationClusterer):
     """Multi-view low-rank sparse subspace clustering: one representation per view, kept similar.
 
     Parameters
@@ -94,7 +94,7 @@ class MLRSSC(Penalised, RepresentationClusterer):
         changes of A to be smaller.
     n_init : int, default=20
         Restarts of k-means; the paper uses 1.
-    affinity, n_kept, views, random_state, verbose
+    affinity, n_kept, views, device, random_state, verbose
         As in `GRMSC`.
 
     Attributes
