@@ -3,12 +3,13 @@
     python benchmarks/many.py                                   # a million, MeanGraph and LMVSC
     python benchmarks/many.py --n 100000 1000000
     python benchmarks/many.py --dask 2 --n 1000000 --views 3 --features 50
-    python benchmarks/many.py --dask 2 --n 10000000 --views 2 --features 20
+    python benchmarks/many.py --dask 2 --memory 5.5 --n 10000000 --views 2 --features 20
 
 Planted as in scale.py, samples shuffled, float32; both methods run one after the other in one
 process, so that their times can be compared on a machine with other work. CPU seconds sum over the
 threads; LMVSC has one thread, because threads of BLAS that wait for each other count as well. The
-peak is that of the process so far, data included; on Dask the sum over workers and client.
+peak is that of the process so far, data included; on Dask the sum over workers and client. With
+--memory a Dask worker that comes near to so many GiB writes what it does not need at once to disk.
 """
 
 import argparse
@@ -28,6 +29,11 @@ from polyspan.metrics import clustering_scores
 RESULTS = Path(__file__).resolve().parent / "results" / "many.jsonl"
 C, DIM, NOISE, OUTLIERS = 10, 3, 0.1, 0.05
 ROWS = 125_000  # made on a worker at a time
+# Shares of a worker's memory from which it writes to disk, and waits; it is not stopped.
+SPILL = {
+    f"distributed.worker.memory.{what}": share
+    for what, share in (("target", 0.8), ("spill", 0.85), ("pause", 0.95), ("terminate", False))
+}
 
 
 def peak():
@@ -70,7 +76,8 @@ def part(start, n, view, features):
     return X, labels
 
 
-def on_dask(n, views, features, workers):
+def on_dask(n, views, features, workers, threads, memory):
+    import dask
     import dask.array as da
     from dask import delayed
     from distributed import Client, LocalCluster
@@ -83,8 +90,9 @@ def on_dask(n, views, features, workers):
                   for one, (_, size) in zip(made, spans, strict=True)]  # fmt: skip
         lazy.append(da.concatenate(pieces))
     with (
-        LocalCluster(n_workers=workers, threads_per_worker=1, memory_limit=0,
-                     dashboard_address=None) as cluster,
+        dask.config.set(SPILL),
+        LocalCluster(n_workers=workers, threads_per_worker=threads, dashboard_address=None,
+                     memory_limit=int(memory * 2**30)) as cluster,
         Client(cluster) as client,
     ):  # fmt: skip
         started = time.perf_counter()
@@ -94,7 +102,8 @@ def on_dask(n, views, features, workers):
         held = [round(one, 2) for one in [*client.run(peak).values(), peak()]]
     labels = np.concatenate([part(*span, 0, features)[1] for span in spans])
     nmi = clustering_scores(labels, model.labels_)["nmi"]
-    told({"n": n, "way": f"MeanGraph, Dask, {workers} workers", "s": round(seconds, 1),
+    of = f" of {threads} threads" * (threads > 1)
+    told({"n": n, "way": f"MeanGraph, Dask, {workers} workers{of}", "s": round(seconds, 1),
           "cpu s": round(cpu, 1), "peak GiB": f"{sum(held):.2f} ({held})",
           "nmi": round(nmi, 4)})  # fmt: skip
 
@@ -105,12 +114,14 @@ def main():
     parser.add_argument("--views", type=int, default=3)
     parser.add_argument("--features", type=int, default=50)
     parser.add_argument("--dask", type=int, metavar="WORKERS")
+    parser.add_argument("--threads", type=int, default=1, help="of a Dask worker")
+    parser.add_argument("--memory", type=float, default=0, help="GiB of a Dask worker; 0: no limit")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     print("| n | way | s | cpu s | peak GiB | nmi |\n|---|---|---|---|---|---|", flush=True)
     for n in args.n:
         if args.dask:
-            on_dask(n, args.views, args.features, args.dask)
+            on_dask(n, args.views, args.features, args.dask, args.threads, args.memory)
         else:
             in_memory(n, args.views, args.features)
 

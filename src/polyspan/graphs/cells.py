@@ -87,7 +87,7 @@ def search_cells(
     >>> with Threads(1) as workers:
     ...     (found,) = search_cells(workers, [[X]], [(0, 3)], 0, 1, [cells], 2)
     >>> found.ids.ravel(), found.squares.ravel()
-    (array([1, 0, 1]), array([1., 1., 4.]))
+    (array([1, 0, 1], dtype=int32), array([1., 1., 4.]))
     """
     edges = [round(i) for i in np.linspace(0, n_cells, min(GROUPS, n_cells) + 1)]
     groups, firsts = list(pairwise(edges)), [start for start, _ in spans]
@@ -96,11 +96,11 @@ def search_cells(
         beyond = search is _search_beyond
         if workers.remote:  # send only members of cells
             fixed: dict[str, Any] = {"view": view, "beyond": beyond}
-            parts = [
-                workers.map(_members, chunks, cells, firsts, known, group=group, **fixed)
+            lists = (chunks, cells, firsts, known)
+            return [  # group by group: what one is searched in is let go before the next is made
+                workers.submit(search, workers.map(_members, *lists, group=group, **fixed), k=k)
                 for group in groups
             ]
-            return workers.map(search, parts, k=k)
         fixed = {"chunks": chunks, "cells": cells, "firsts": firsts, "known": known}
         return workers.map(_here, groups, view=view, k=k, beyond=beyond, search=search, **fixed)
 
@@ -259,7 +259,12 @@ def _placed(span: tuple[int, int], results: Sequence[Pairs], k: int) -> Found:
     """What the samples of one chunk found in their own cells."""
     start, stop = span
     wide = stop - start, k
-    found = Found(np.full(wide, -1), np.full(wide, np.inf, dtype=results[0].squares.dtype))
+    found = Found(
+        *(
+            np.full(wide, value, dtype=getattr(results[0], name).dtype)
+            for name, value in (("ids", -1), ("squares", np.inf))
+        )
+    )
     for part in results:
         rows = slice(*np.searchsorted(part.rows, [start, stop]))
         own = part.rows[rows] - start
