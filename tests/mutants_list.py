@@ -546,7 +546,7 @@ MUTANTS = [
       "test_consensus", select="rivals"),
     M("nmi-half", "consensus:pairwise_nmi", "2 * (total - both)", "(total - both)",
       "test_consensus", select="nmi"),
-    M("certainty-itself", "consensus:_certainty", "(sums[rows, own] - 1)", "sums[rows, own]",
+    M("certainty-itself", "certainty_of_rows", "(sums[rows, own] - 1)", "sums[rows, own]",
       "test_consensus", select="certainty"),
     M("best-of-all", "selection/estimator:_merge", "np.where(weights > 0, nearness, -1)",
       "nearness", "test_consensus", select="best or rows"),
