@@ -77,7 +77,8 @@ def test_by_chunks_it_is_the_same_consensus(n, monkeypatch):
         np.testing.assert_allclose(certainty, certain, atol=1e-12)
 
 
-def test_fewer_samples_than_clusters_of_the_members():
+def test_fewer_samples_than_clusters_of_the_members(monkeypatch):
+    monkeypatch.setattr("polyspan.selection.many.ROWS", 2)  # no chunk has all clusters
     labels = np.array([[0, 0, 1, 1], [0, 1, 2, 3], [0, 0, 1, 2]])
     with Threads(1) as workers:
         merged, certainty = consensus_of_many(workers, labels, np.ones(3) / 3, 2, random_state=0)

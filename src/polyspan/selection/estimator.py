@@ -159,6 +159,14 @@ class ConsensusClusterer(Placing, TakesFiles):
     A sample may lack views: give its row there as NaN throughout (dense views only). Then only
     members that allow this run: `MeanGraph` and, up to 4,000 samples, `NEMO` and `GRMSC`.
 
+    Views may also be dask arrays, which need not fit into memory; they are fitted on the active
+    ``distributed.Client``, if there is one, and otherwise read in chunks. The pool is then
+    `MeanGraph` and `AnchorGRMSC`. All values are checked, but whatever else looks at values looks
+    at 20,000 samples drawn at random: the scalings, ``structure_``, the number of clusters, and
+    the agreement and modularity by which members are ranked and camps are found. The consensus is
+    of all samples. Only the drawn samples are kept: `predict` and `place` compare new samples with
+    these. ``labels_by_k_`` has ``labels_`` only, and there is no ``device`` on a cluster.
+
     Examples
     --------
     >>> from polyspan import ConsensusClusterer, GRMSC
