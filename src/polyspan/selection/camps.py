@@ -10,6 +10,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
 from polyspan.selection.consensus import consensus, pairwise_nmi
+from polyspan.selection.drawn import EVERY
 from polyspan.selection.quality import view_modularity
 
 MOST = 3  # camps
@@ -17,7 +18,6 @@ SMALLEST = 0.15  # share of the votes that makes a camp
 APART = 0.85  # similarity between camps, as a share of that within them, below which they are two
 CUTS = 5  # of the tree that are looked at
 SAME = 0.9  # normalised mutual information from which two clusterings are one
-EVERY = slice(None)  # sample
 Merge = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]  # labels, weights
 
 
@@ -110,9 +110,8 @@ def alternatives(
     camps = find_camps(votes)
     if len(camps) == 1:
         return []
-    if merge is None:
-        merge = plain
-    else:
+    merge = merge or plain
+    if part is not EVERY:
         votes = np.array([_vote(labels, scores, one, merge) for one in inside])
     found: list[dict[str, Any]] = []
     for camp in camps:

@@ -22,20 +22,19 @@ from sklearn.utils import check_random_state, estimator_html_repr
 from polyspan.base import About, MultiViewClusterer
 from polyspan.base.files import TakesFiles
 from polyspan.chunked.sources import holds_dask
-from polyspan.chunked.workers import active_client, refuse_device, workers_for
+from polyspan.chunked.workers import active_client, refuse_device
 from polyspan.inputs.choice import choose_scaling, scalings_for
 from polyspan.inputs.devices import check_device
 from polyspan.inputs.params import device_or_none, integer, param, per_view, real
-from polyspan.inputs.rows import missing_rows
 from polyspan.inputs.scaling import SCALES, Scale, Scaling, scaling_per_view
 from polyspan.inputs.views import Views
 from polyspan.progress import telling
-from polyspan.selection.camps import EVERY, Merge, alternatives
+from polyspan.selection.camps import Merge, alternatives
 from polyspan.selection.consensus import FEWEST, consensus, pairwise_nmi, rank_members
 from polyspan.selection.count import Evidence, check_countable, count
-from polyspan.selection.drawn import Part, draw_part
+from polyspan.selection.drawn import Part, all_of, draw_part
 from polyspan.selection.grids import MANY_SCALINGS, chunked_members, default_members, exactly
-from polyspan.selection.many import consensus_of_many
+from polyspan.selection.many import consensus_on_workers
 from polyspan.selection.members import Row, fit_members, html_table, tell_lost, text_table
 from polyspan.selection.placing import Placing, kept_for_placing
 from polyspan.selection.quality import scaled_neighbors, symmetric_graphs, view_modularity
@@ -221,7 +220,7 @@ class ConsensusClusterer(Placing, TakesFiles):
         deadline = None if self.budget is None else started + self.budget
         seed = int(check_random_state(self.random_state).randint(2**31))
         large = holds_dask(views)
-        part = draw_part(views, seed) if large else _all_of(views)
+        part = draw_part(views, seed) if large else all_of(views)
         few = part.views
         scalings, sentences, first = self._scalings_that_vote(few, large)
         structure = find_structure(few, first, seed, deadline, part.among)
@@ -245,7 +244,7 @@ class ConsensusClusterer(Placing, TakesFiles):
             near = scaled_neighbors(few, scalings)
             graphs = symmetric_graphs(near)
             ran = [row for row in table if row["status"] == "ok"]
-            how = partial(_in_chunks, views) if large else consensus
+            how = partial(consensus_on_workers, views) if large else consensus
             merge = partial(how, n_clusters=c, random_state=seed)
             merged, certainty, best = _merge(ran, labels, graphs, merge, part.rows)
             rivals = alternatives(labels, ran, merged, graphs, c, seed, merge, part.rows)
@@ -354,20 +353,6 @@ class ConsensusClusterer(Placing, TakesFiles):
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
         return super()._repr_mimebundle_(**options) | {"text/plain": str(self)}
-
-
-def _all_of(views: Views) -> Part:
-    """All samples are looked at."""
-    lacking = any(missing_rows(view) is not None for view in views.arrays)
-    return Part(views, EVERY, views.n_samples, lacking)
-
-
-def _in_chunks(
-    views: Views, labels: np.ndarray, weights: np.ndarray, n_clusters: int, random_state: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """The consensus of samples in dask arrays, on their cluster."""
-    with workers_for(views.arrays) as workers:
-        return consensus_of_many(workers, labels, weights, n_clusters, random_state)
 
 
 def _merge(

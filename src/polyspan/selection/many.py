@@ -14,9 +14,10 @@ import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
 from polyspan.chunked.chunks import take_samples
-from polyspan.chunked.workers import Cluster, Threads, bounds
+from polyspan.chunked.workers import Cluster, Threads, bounds, workers_for
 from polyspan.clustering.large import SAMPLE, lloyd
 from polyspan.clustering.spectral import kmeans, settled, unit_rows
+from polyspan.inputs.views import Views
 from polyspan.selection.consensus import certainty_of_rows
 from polyspan.solvers.arrays import inverse_root
 from polyspan.solvers.eigen import highest_eigenpairs
@@ -85,6 +86,26 @@ def consensus_of_many(
     totals = _total(workers, workers.map(_sums_by_cluster, Bs, parts, n_clusters=len(found)))
     certainty = workers.map(certainty_of_rows, Bs, parts, totals=workers.share(totals), sizes=sizes)
     return merged, np.concatenate(workers.collect(certainty))
+
+
+def consensus_on_workers(
+    views: Views,
+    labels: np.ndarray,
+    weights: np.ndarray,
+    n_clusters: int,
+    random_state: int | np.random.RandomState | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same on the cluster of the views if they are dask arrays, or in this process.
+
+    Examples
+    --------
+    >>> views = Views([np.eye(4)], ["0"])
+    >>> merged, _ = consensus_on_workers(views, np.array([[0, 0, 1, 1]]), np.ones(1), 2)
+    >>> bool(merged[0] == merged[1] != merged[2] == merged[3])
+    True
+    """
+    with workers_for(views.arrays) as workers:
+        return consensus_of_many(workers, labels, weights, n_clusters, random_state)
 
 
 def _cluster(
