@@ -58,3 +58,16 @@ def folder_with(*names: str) -> Path:
     if os.environ.get("POLYSPAN_REQUIRE_DATA"):
         pytest.fail(reason)
     pytest.skip(reason)
+
+
+@pytest.fixture(scope="module")
+def client():
+    """A cluster of two workers, which the tests on Dask of one module share."""
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client

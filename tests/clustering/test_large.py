@@ -63,7 +63,7 @@ def test_small_pieces_take_no_part():
 def test_k_means_goes_on_over_all_rows():
     Y = np.repeat(np.array([[0.0], [1.0], [5.0]], dtype=np.float32), [5, 5, 3], axis=0)
     with Threads(1) as workers:
-        found = large._lloyd(workers, [Y[:7], Y[7:]], np.array([[0.0], [0.5]]))
+        found = large.lloyd(workers, [Y[:7], Y[7:]], np.array([[0.0], [0.5]]))
     assert_array_equal(found, [0] * 10 + [1] * 3)  # at first the rows at 1 are nearer to 0.5
 
 

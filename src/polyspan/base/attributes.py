@@ -6,6 +6,7 @@ HIDDEN = frozenset(
         "_bipartite",
         "_centers",
         "_dictionary",
+        "_drawn",
         "_frame",
         "_id_name",
         "_kernel_maps",

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from polyspan.base.graph import GraphClusterer
-from polyspan.base.kinds import ScaledClusterer
+from polyspan.base.spine import MultiViewClusterer
 from polyspan.chunked.chunks import make_chunks
 from polyspan.chunked.sources import is_large, open_views
 from polyspan.chunked.workers import Cluster, Threads, active_client
@@ -21,7 +21,7 @@ from polyspan.solvers.loop import Solution
 CHUNK = 8192  # samples of a file that are read together; 16 times as many on a cluster
 
 
-class TakesFiles(ScaledClusterer):
+class TakesFiles(MultiViewClusterer):
     """Base of methods that also take views which are read in chunks."""
 
     def _open(self, X: Any) -> Views:
@@ -32,7 +32,7 @@ class TakesFiles(ScaledClusterer):
                 "views=... cuts one 2-D array in memory into views; pass files and lazy arrays as "
                 "a list of views instead."
             )
-        views = Views(*open_views(X))
+        views = X if isinstance(X, Views) else Views(*open_views(X))
         if views.n_samples < 2:
             raise ValueError(f"view {views.names[0]} has 1 sample; clustering needs at least 2.")
         self._check_counts(views.n_samples)

@@ -13,6 +13,7 @@ from polyspan.inputs.ids import as_ids
 from polyspan.inputs.optional import require
 from polyspan.inputs.samples import is_frame
 from polyspan.inputs.tables import is_other_table
+from polyspan.inputs.views import Views
 
 SUFFIXES = (".npy", ".parquet", ".zarr")
 
@@ -80,11 +81,27 @@ def is_large(X: Any) -> bool:
     >>> is_large([np.eye(3)]), is_large(["view.npy", np.eye(3)])
     (False, True)
     """
+    return any(_is_lazy(view) for view in _several(X))
+
+
+def holds_dask(X: Any) -> bool:
+    """Whether X, or one of the views in it, is a dask array.
+
+    Examples
+    --------
+    >>> holds_dask([np.eye(3)]), holds_dask("view.npy")
+    (False, False)
+    """
+    return any(is_dask(view) for view in _several(X))
+
+
+def _several(X: Any) -> list[Any]:
+    """The views in X."""
+    if isinstance(X, Views):
+        return X.arrays
     if isinstance(X, Mapping):
-        X = list(X.values())
-    if isinstance(X, list | tuple):
-        return any(_is_lazy(view) for view in X)
-    return _is_lazy(X)
+        return list(X.values())
+    return list(X) if isinstance(X, list | tuple) else [X]
 
 
 def _is_lazy(view: Any) -> bool:

@@ -13,7 +13,7 @@ from polyspan.chunked.sources import is_dask
 from polyspan.solvers.messages import warn_user
 from polyspan.solvers.threads import BLOCK, Threads, bounds
 
-__all__ = ["Cluster", "Threads", "active_client", "bounds", "pick"]
+__all__ = ["Cluster", "Threads", "active_client", "bounds", "pick", "refuse_device", "workers_for"]
 
 
 class Cluster:
@@ -82,3 +82,33 @@ def active_client(views: Sequence[Any]) -> Any:
         warn_user("The Dask cluster has no workers yet: waiting for the first of them.")
         client.wait_for_workers(1)
     return client
+
+
+def workers_for(views: Sequence[Any]) -> Threads | Cluster:
+    """The active cluster when a view is a dask array, else threads of this process.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> type(workers_for([np.eye(3)])).__name__
+    'Threads'
+    """
+    client = active_client(views)
+    return Threads() if client is None else Cluster(client)
+
+
+def refuse_device(method: str, device: str | None) -> None:
+    """Raise if a device is asked for on a Dask cluster.
+
+    Examples
+    --------
+    >>> refuse_device("AnchorGRMSC", "cuda")
+    Traceback (most recent call last):
+    ...
+    ValueError: AnchorGRMSC: device='cuda' is for one machine, not for a Dask cluster: ...
+    """
+    if device is not None:
+        raise ValueError(
+            f"{method}: device={device!r} is for one machine, not for a Dask cluster: use "
+            "device=None, or views in memory or in files."
+        )

@@ -198,7 +198,7 @@ def cluster_blocks(
         some = np.concatenate(workers.collect(workers.map(_rows, Us, inside)))[np.argsort(where)]
         with quiet_kmeans():
             model = KMeans(n_clusters, n_init=n_init, random_state=rng).fit(some)
-        labels = _lloyd(workers, Us, model.cluster_centers_)
+        labels = lloyd(workers, Us, model.cluster_centers_)
         found.append((_inside(workers, blocks, spans, labels, n_clusters), labels))
     return max(found, key=lambda pair: pair[0])[1]
 
@@ -230,8 +230,16 @@ def _links_inside(
     return np.bincount(rows[same], weights=block.data[same], minlength=n_clusters)
 
 
-def _lloyd(workers: Any, Ys: Sequence[Any], centres: np.ndarray) -> np.ndarray:
-    """Labels after a few steps of k-means over all rows, from good centres."""
+def lloyd(workers: Any, Ys: Sequence[Any], centres: np.ndarray) -> np.ndarray:
+    """Labels after a few steps of k-means over all rows, from good centres.
+
+    Examples
+    --------
+    >>> Ys = [np.array([[0.0], [1.0]]), np.array([[5.0]])]
+    >>> with Threads(1) as workers:
+    ...     lloyd(workers, Ys, np.array([[0.0], [4.0]]))
+    array([0, 0, 1], dtype=int32)
+    """
     last = np.inf
     for _ in range(STEPS):
         parts = workers.collect(workers.map(_sums, Ys, centres=centres))

@@ -43,14 +43,7 @@ def check_tables(view: Any, name: str) -> None:
     ...
     ValueError: view 0 has 1 column that is not numbers ('b'): drop or encode it first.
     """
-    kind, room = type(view).__name__, type(view).__module__.split(".")[0]
-    if kind == "LazyFrame":
-        raise ValueError(f"{name} is a LazyFrame: call its collect() first.")
-    if room.startswith("dask") and hasattr(view, "compute"):
-        raise ValueError(
-            f"{name} is a dask {'table' if hasattr(view, 'columns') else 'array'}: call its "
-            "compute() first, or give AnchorGRMSC a list of dask arrays, which it reads in chunks."
-        )
+    refuse_lazy(view, name)
     if is_frame(view):
         # Numbers and booleans, nullable or not, have these kinds; text, dates, categories do not.
         dtypes = zip(view.columns, view.dtypes, strict=True)
@@ -65,6 +58,27 @@ def check_tables(view: Any, name: str) -> None:
         told, them = ("columns that are", "them") if len(bad) > 1 else ("column that is", "it")
         raise ValueError(
             f"{name} has {len(bad)} {told} not numbers ({shown}): drop or encode {them} first."
+        )
+
+
+def refuse_lazy(view: Any, name: str) -> None:
+    """Refuse tables and arrays that are not in memory.
+
+    Examples
+    --------
+    >>> import polars
+    >>> refuse_lazy(polars.DataFrame({"a": [1]}).lazy(), "view 0")
+    Traceback (most recent call last):
+    ...
+    ValueError: view 0 is a LazyFrame: call its collect() first.
+    """
+    kind, room = type(view).__name__, type(view).__module__.split(".")[0]
+    if kind == "LazyFrame":
+        raise ValueError(f"{name} is a LazyFrame: call its collect() first.")
+    if room.startswith("dask") and hasattr(view, "compute"):
+        raise ValueError(
+            f"{name} is a dask {'table' if hasattr(view, 'columns') else 'array'}: call its "
+            "compute() first, or give AnchorGRMSC a list of dask arrays, which it reads in chunks."
         )
 
 

@@ -26,6 +26,7 @@ from polyspan.inputs.tables import (
     match_columns,
     match_kernel,
     numbers_of,
+    refuse_lazy,
 )
 from polyspan.solvers.messages import own_warnings, warn_user
 
@@ -105,6 +106,8 @@ def check_views(
     ValueError: The views differ in length: view 0 has 3 samples, view 1 has 4 samples; ...
     """
     if isinstance(X, Views):  # already checked, by a method that calls another one
+        for view, name in zip(*X, strict=True):
+            refuse_lazy(view, f"view {name}")
         if estimator is not None:
             remember(estimator, sum(view.shape[1] for view in X.arrays))
         return X

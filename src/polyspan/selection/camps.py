@@ -1,5 +1,7 @@
 """Camps: rival clusterings, where the members of a consensus fall into groups that disagree."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,6 +10,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
 from polyspan.selection.consensus import consensus, pairwise_nmi
+from polyspan.selection.drawn import EVERY
 from polyspan.selection.quality import view_modularity
 
 MOST = 3  # camps
@@ -15,6 +18,7 @@ SMALLEST = 0.15  # share of the votes that makes a camp
 APART = 0.85  # similarity between camps, as a share of that within them, below which they are two
 CUTS = 5  # of the tree that are looked at
 SAME = 0.9  # normalised mutual information from which two clusterings are one
+Merge = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]  # labels, weights
 
 
 def find_camps(votes: np.ndarray) -> list[np.ndarray]:
@@ -79,11 +83,14 @@ def alternatives(
     graphs: list[list[sp.csr_array]],
     n_clusters: int,
     seed: int,
+    merge: Merge | None = None,
+    part: Any = EVERY,
 ) -> list[dict[str, Any]]:
     """Describe the rival clusterings; none if the members are of one camp.
 
     A vote is the consensus of the better half, by score, of a group of like members. A camp's
-    clustering is the consensus of its votes.
+    clustering is the consensus of its votes. Camps are sought in a ``part`` of the samples, those
+    of the graphs; ``merge`` finds a consensus of all of them.
 
     Returns
     -------
@@ -98,13 +105,19 @@ def alternatives(
         return []
     inside = [np.flatnonzero(np.array(groups) == name) for name in names]
     scores = np.array([row["score"] for row in rows])
-    votes = np.array([_vote(labels, scores, one, n_clusters, seed) for one in inside])
+    plain = partial(consensus, n_clusters=n_clusters, random_state=seed)
+    votes = np.array([_vote(labels[:, part], scores, one, plain) for one in inside])
     camps = find_camps(votes)
+    if len(camps) == 1:
+        return []
+    merge = merge or plain
+    if part is not EVERY:
+        votes = np.array([_vote(labels, scores, one, merge) for one in inside])
     found: list[dict[str, Any]] = []
-    for camp in camps if len(camps) > 1 else []:
+    for camp in camps:
         equal = np.full(len(camp), 1 / len(camp))
-        merged, certainty = consensus(votes[camp], equal, n_clusters, random_state=seed)
-        similar = float(pairwise_nmi(np.vstack([merged, main]))[0, 1])
+        merged, certainty = merge(votes[camp], equal)
+        similar = float(pairwise_nmi(np.vstack([merged[part], main[part]]))[0, 1])
         if similar < SAME:
             found.append(
                 {
@@ -113,18 +126,16 @@ def alternatives(
                     "members": [int(i) for one in camp for i in inside[one]],
                     "share": len(camp) / len(names),
                     "similarity": similar,
-                    "modularity": view_modularity(graphs, merged).tolist(),
+                    "modularity": view_modularity(graphs, merged[part]).tolist(),
                 }
             )
     return found
 
 
-def _vote(
-    labels: np.ndarray, scores: np.ndarray, members: np.ndarray, n_clusters: int, seed: int
-) -> np.ndarray:
+def _vote(labels: np.ndarray, scores: np.ndarray, members: np.ndarray, merge: Merge) -> np.ndarray:
     """What the better half of a group says."""
     better = members[scores[members] >= np.median(scores[members])]
     if len(better) == 1:
         return labels[better[0]]
     equal = np.full(len(better), 1 / len(better))
-    return consensus(labels[better], equal, n_clusters, random_state=seed)[0]
+    return merge(labels[better], equal)[0]

@@ -179,12 +179,36 @@ def consensus(
 
 def _certainty(B: sp.csr_array, merged: np.ndarray) -> np.ndarray:
     """Mean co-association with the own cluster, without the sample itself, less the best other."""
-    names, own = np.unique(merged, return_inverse=True)
+    own = np.unique(merged, return_inverse=True)[1]
     G, _ = _indicators(own[None, :])
-    sums, sizes = (B @ (B.T @ G)).toarray(), np.bincount(own)
-    rows = np.arange(len(own))
+    return certainty_of_rows(B, own, (B.T @ G).toarray(), np.bincount(own))
+
+
+def certainty_of_rows(
+    B: sp.csr_array, own: np.ndarray, totals: np.ndarray, sizes: np.ndarray
+) -> np.ndarray:
+    """Certainty of some samples, from what is known of all clusters.
+
+    Parameters
+    ----------
+    B : (rows, d) csr_array
+        Clusters of every member that the samples are in: the root of its weight.
+    own : (rows,) array
+        Their clusters in the consensus.
+    totals : (d, c) array
+        Sums of B over all samples of every cluster.
+    sizes : (c,) array
+        Sizes of the clusters, none of them 0.
+
+    Examples
+    --------
+    >>> B = sp.csr_array(np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]))
+    >>> certainty_of_rows(B, np.array([0, 0, 0]), np.array([[2.0], [1.0]]), np.array([3]))
+    array([0.5, 0.5, 0. ])
+    """
+    sums, rows = B @ totals, np.arange(len(own))
     inside = (sums[rows, own] - 1) / np.maximum(sizes[own] - 1, 1)  # 1 is the sample with itself
-    if len(names) == 1:
+    if len(sizes) == 1:
         return np.clip(inside, 0.0, 1.0)
     shares = sums / sizes
     shares[rows, own] = -1

@@ -177,8 +177,12 @@ def count(
     progress: Tell | None,
     device: str | None,
     deadline: float | None = None,
+    among: int | None = None,
 ) -> tuple[int, Evidence]:
-    """Do the work of `count_clusters`; call it inside `sharing`."""
+    """Do the work of `count_clusters`; call it inside `sharing`.
+
+    The views may be a part, drawn at random, of ``among`` samples.
+    """
     n = views.n_samples
     check_countable(n)
     limit = min(max(2, n // FEWEST) if max_clusters is None else max_clusters, n - 1)
@@ -215,7 +219,7 @@ def count(
             row["modularity"], row["agreement"] = measured.get(c) or measure(graphs, c)
         rows.append(row)
     evidence |= {"chosen": proposals[0].n_clusters, "shortlist": rows, "nesting": []}
-    evidence["drawn"] = tell_drawn(views.n_samples, SEEN)
+    evidence["drawn"] = tell_drawn(among or n, min(n, SEEN))
     if graphs is not None:
         labels = {c: cluster_vectors(graphs.vectors[:, :c]) for c, _, _ in proposals}
         evidence["nesting"] = nesting(labels)

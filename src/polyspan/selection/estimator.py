@@ -11,6 +11,7 @@ import html
 import time
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,15 +20,21 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state, estimator_html_repr
 
 from polyspan.base import About, MultiViewClusterer
+from polyspan.base.files import TakesFiles
+from polyspan.chunked.sources import holds_dask
+from polyspan.chunked.workers import active_client, refuse_device
 from polyspan.inputs.choice import choose_scaling, scalings_for
+from polyspan.inputs.devices import check_device
 from polyspan.inputs.params import device_or_none, integer, param, per_view, real
 from polyspan.inputs.scaling import SCALES, Scale, Scaling, scaling_per_view
 from polyspan.inputs.views import Views
 from polyspan.progress import telling
-from polyspan.selection.camps import alternatives
+from polyspan.selection.camps import Merge, alternatives
 from polyspan.selection.consensus import FEWEST, consensus, pairwise_nmi, rank_members
 from polyspan.selection.count import Evidence, check_countable, count
-from polyspan.selection.grids import MANY_SCALINGS, default_members, exactly
+from polyspan.selection.drawn import Part, all_of, draw_part
+from polyspan.selection.grids import MANY_SCALINGS, chunked_members, default_members, exactly
+from polyspan.selection.many import consensus_on_workers
 from polyspan.selection.members import Row, fit_members, html_table, tell_lost, text_table
 from polyspan.selection.placing import Placing, kept_for_placing
 from polyspan.selection.quality import scaled_neighbors, symmetric_graphs, view_modularity
@@ -64,7 +71,7 @@ def several_clusterers(value: Any) -> str | None:
     return "None, or a list of polyspan's estimators such as [GRMSC(), ConcatSpectral()]"
 
 
-class ConsensusClusterer(Placing):
+class ConsensusClusterer(Placing, TakesFiles):
     """Cluster by what many methods and settings agree on; no labels, no tuning.
 
     The default pool has members of several families, each in the scalings that suit the data: late
@@ -151,6 +158,14 @@ class ConsensusClusterer(Placing):
     A sample may lack views: give its row there as NaN throughout (dense views only). Then only
     members that allow this run: `MeanGraph` and, up to 4,000 samples, `NEMO` and `GRMSC`.
 
+    Views may also be dask arrays, which need not fit into memory; they are fitted on the active
+    ``distributed.Client``, if there is one, and otherwise read in chunks. The pool is then
+    `MeanGraph` and `AnchorGRMSC`. All values are checked, but whatever else looks at values looks
+    at 20,000 samples drawn at random: the scalings, ``structure_``, the number of clusters, and
+    the agreement and modularity by which members are ranked and camps are found. The consensus is
+    of all samples. Only the drawn samples are kept: `predict` and `place` compare new samples with
+    these. ``labels_by_k_`` has ``labels_`` only, and there is no ``device`` on a cluster.
+
     Examples
     --------
     >>> from polyspan import ConsensusClusterer, GRMSC
@@ -179,40 +194,69 @@ class ConsensusClusterer(Placing):
     device: str | None = param(device_or_none, default=None)
     verbose: int = param(integer(0), default=0)
 
+    def check(self, X: Any) -> Views:
+        """Check parameters and views without fitting; of dask arrays only the sizes.
+
+        Parameters
+        ----------
+        X : as in `fit`, or dask arrays
+
+        Returns
+        -------
+        Views
+        """
+        if not holds_dask(X):
+            return super().check(X)
+        views, name = self._open(X), type(self).__name__
+        if active_client(views.arrays) is not None:
+            refuse_device(name, self.device)
+        elif self.device is not None:
+            check_device(name, self.device)
+        return views
+
     def solve(self, views: Views, Xs: list[Array]) -> Solution:
         """Fit the members and find what they agree on."""
         started = time.perf_counter()
         deadline = None if self.budget is None else started + self.budget
         seed = int(check_random_state(self.random_state).randint(2**31))
-        scalings, sentences, first = self._scalings_that_vote(views)
-        structure = find_structure(views, first, seed, deadline)
+        large = holds_dask(views)
+        part = draw_part(views, seed) if large else all_of(views)
+        few = part.views
+        scalings, sentences, first = self._scalings_that_vote(few, large)
+        structure = find_structure(few, first, seed, deadline, part.among)
         evidence: Evidence = {}
         with sharing(), telling(type(self).__name__, self.verbose) as tell:
             if isinstance(self.n_clusters, str):
                 third = None if self.budget is None else started + self.budget / 3  # for counting
-                c, evidence = count(views, seed, None, tell, self.device, third)
+                c, evidence = count(few, seed, None, tell, self.device, third, part.among)
             else:
                 c = int(self.n_clusters)
-            members = self._members(views, c, seed, scalings)
+            members = self._members(part, c, seed, scalings, large)
+            kept = active_client(views.arrays) is not None  # what is large stays on the workers
             table, labels = fit_members(
                 members,
                 views,
                 deadline=deadline,
                 reason="" if self.budget is None else f"the budget of {self.budget:g} s was spent",
                 tell=tell,
+                keep=kept,
             )
-            near = scaled_neighbors(views, scalings)
+            near = scaled_neighbors(few, scalings)
             graphs = symmetric_graphs(near)
             ran = [row for row in table if row["status"] == "ok"]
-            merged, certainty, best = _merge(ran, labels, graphs, c, seed)
-            rivals = alternatives(labels, ran, merged, graphs, c, seed)
+            how = partial(consensus_on_workers, views) if large else consensus
+            merge = partial(how, n_clusters=c, random_state=seed)
+            merged, certainty, best = _merge(ran, labels, graphs, merge, part.rows)
+            rivals = alternatives(labels, ran, merged, graphs, c, seed, merge, part.rows)
             nearest = members[next(i for i, row in enumerate(table) if row is ran[best])]
-            with own_warnings():
-                warnings.simplefilter("ignore")  # the table has them
-                nearest.fit(views)
+            if not kept:
+                with own_warnings():
+                    warnings.simplefilter("ignore")  # the table has them
+                    nearest.fit(views)
             by_number = {c: merged}
             others = [row["n_clusters"] for row in evidence.get("shortlist", [])]
-            if others := [one for one in others if one != c]:
+            others = [one for one in others if one != c]
+            if others and not large:
                 by_number |= labels_for(views, others)
         told = _too_few(ran, table)
         learnt = {
@@ -226,21 +270,23 @@ class ConsensusClusterer(Placing):
             "structure_": structure["verdict"],
             "structure_evidence_": structure,
             "alternatives_": rivals,
-            "modularity_": view_modularity(graphs, merged).tolist(),
+            "modularity_": view_modularity(graphs, merged[part.rows]).tolist(),
             "best_estimator_": nearest,
-            **kept_for_placing(views, scalings, near),
+            **kept_for_placing(few, scalings, near),
         }
+        if large:
+            learnt["_drawn"] = part.rows
         return Solution(merged, extras=learnt, complaints=told)
 
     def _scalings_that_vote(
-        self, views: Views
+        self, views: Views, large: bool = False
     ) -> tuple[list[tuple[Scaling, ...]], list[str], list[Scaling]]:
         """Scalings of the pool, one per view in each; for every view a sentence, and the best."""
         if isinstance(self.scale, str) and self.scale == "auto":
             chosen = [choose_scaling(*one) for one in zip(*views, strict=True)]
             best = [one.allowed[0] for one in chosen]
             suit = scalings_for(views)
-            if not exactly(views, self.device):
+            if large or not exactly(views, self.device):
                 suit = list(dict.fromkeys([tuple(best), *suit]))[:MANY_SCALINGS]
             return suit, [one.sentence for one in chosen], best
         given = list(scaling_per_view(self.scale, len(views.arrays), type(self).__name__))
@@ -248,12 +294,22 @@ class ConsensusClusterer(Placing):
         return [tuple(given)], [f"view {name}: {one!r}, as given" for name, one in named], given
 
     def _members(
-        self, views: Views, c: int, seed: int, scalings: list[tuple[Scaling, ...]]
+        self, part: Part, c: int, seed: int, scalings: list[tuple[Scaling, ...]], large: bool
     ) -> list[MultiViewClusterer]:
         """Copies of the members, ready to be fitted."""
-        pool = self.members
-        if pool is None:
-            pool = default_members(views, c, self.device, scalings, as_given=self.scale != "auto")
+        pool, as_given = self.members, self.scale != "auto"
+        if pool is None and large:
+            pool = chunked_members(
+                part.views,
+                part.among,
+                c,
+                scalings,
+                device=self.device,
+                as_given=as_given,
+                lacking=part.lacking,
+            )
+        elif pool is None:
+            pool = default_members(part.views, c, self.device, scalings, as_given)
         return [clone(one).set_params(n_clusters=c, random_state=seed) for one in pool]
 
     def footprint(self, views: Views) -> tuple[float, float]:
@@ -300,14 +356,22 @@ class ConsensusClusterer(Placing):
 
 
 def _merge(
-    rows: list[Row], labels: np.ndarray, graphs: list[list[sp.csr_array]], c: int, seed: int
+    rows: list[Row],
+    labels: np.ndarray,
+    graphs: list[list[sp.csr_array]],
+    merge: Merge,
+    part: Any,
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """Labels, certainty, and the nearest member in the consensus; completes the rows."""
-    quality = np.array([view_modularity(graphs, one) for one in labels])
+    """Labels, certainty, and the nearest member in the consensus; completes the rows.
+
+    Members are ranked by a part of the samples, those of the graphs.
+    """
+    some = labels[:, part]
+    quality = np.array([view_modularity(graphs, one) for one in some])
     families, groups = ([row[name] for row in rows] for name in ("family", "group"))
-    agreement, scores, weights = rank_members(labels, families, groups, quality)
-    merged, certainty = consensus(labels, weights, c, random_state=seed)
-    nearness = pairwise_nmi(np.vstack([merged, labels]))[0, 1:]
+    agreement, scores, weights = rank_members(some, families, groups, quality)
+    merged, certainty = merge(labels, weights)
+    nearness = pairwise_nmi(np.vstack([merged[part], some]))[0, 1:]
     for i, row in enumerate(rows):
         row |= {
             "agreement": float(agreement[i]),

@@ -128,13 +128,58 @@ def default_members(
     return members
 
 
+def chunked_members(
+    part: Views,
+    n: int,
+    n_clusters: int,
+    scalings: Sequence[Sequence[Scaling]],
+    *,
+    device: str | None = None,
+    as_given: bool = False,
+    lacking: bool = False,
+) -> list[MultiViewClusterer]:
+    """Return the members of a consensus on dask arrays: those for many samples that take them.
+
+    Parameters
+    ----------
+    part : Views
+        Some of the samples, in memory.
+    n : int
+        How many there are.
+    n_clusters, scalings, device, as_given
+        As in `default_members`.
+    lacking : bool
+        Whether samples lack views, which only `MeanGraph` takes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> part = Views([np.random.default_rng(0).normal(size=(60, 5))], ["0"])
+    >>> members = chunked_members(part, 10**6, 3, [("unit",), ("standard+unit",)])
+    >>> [type(one).__name__ for one in members[3:5]], len(members)
+    (['MeanGraph', 'AnchorGRMSC'], 8)
+    """
+    lengths = scalings if as_given else _directions(part, scalings)
+    grid = [] if lacking else anchor_grid(n, n_clusters)
+    members = [one(scale=_short(s)) for one in mean_graphs(n) for s in scalings]
+    members += [AnchorGRMSC(scale=_short(s), **params) for s in lengths for params in grid]
+    for one in members:
+        if isinstance(one, OnDevice):
+            one.device = device
+    return members
+
+
+def mean_graphs(n: int) -> list[Callable[..., MultiViewClusterer]]:
+    """`MeanGraph` with two numbers of neighbours, by what one calls with a scaling."""
+    return [
+        partial(MeanGraph, n_neighbors=min(10, n - 1)),
+        partial(MeanGraph, n_neighbors=min(20, n - 1), weights="self_tuning"),
+    ]
+
+
 def cheap_members(n: int, exact: bool) -> list[Callable[..., MultiViewClusterer]]:
     """Members that need no optimisation, by what one calls with a scaling."""
-    k, more = min(10, n - 1), min(20, n - 1)
-    means = [
-        partial(MeanGraph, n_neighbors=k),
-        partial(MeanGraph, n_neighbors=more, weights="self_tuning"),
-    ]
+    means, more = mean_graphs(n), min(20, n - 1)
     early = [partial(ConcatSpectral, n_neighbors=min(k, n - 1)) for k in (10, 30)]
     if exact:
         return [ConcatKMeans, *means, partial(NEMO, n_neighbors=more), *early, CGD, SNF, FastMICE]

@@ -39,12 +39,14 @@ def fit_members(
     deadline: float | None = None,
     reason: str = "",
     tell: Tell | None = None,
+    keep: bool = False,
 ) -> tuple[list[Row], np.ndarray]:
     """Fit every member; returns a row for each, and the labels of those that ran.
 
     No member is started after the deadline (in terms of `time.perf_counter`), one at work then is
     stopped, and the rows of both give ``reason``; at least one runs. If a member fails, its row has
-    the error, and the others go on.
+    the error, and the others go on. Copies are fitted, so that no member keeps an n x n matrix,
+    unless ``keep`` says to fit the members themselves.
     """
     table: list[Row] = []
     labels: list[np.ndarray] = []
@@ -57,7 +59,7 @@ def fit_members(
         if tell is not None:
             tell(done, len(members), member_name(row), seconds_left(table, members[done:]))
         with stopping(deadline if labels else None):
-            found = _fit(model, views, row, reason)
+            found = _fit(model if keep else clone(model), views, row, reason)
         if found is not None:
             labels.append(found)
     if tell is not None:
@@ -128,7 +130,7 @@ def _fit(model: MultiViewClusterer, views: Views, row: Row, reason: str) -> np.n
     try:
         with own_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            labels = clone(model).fit(views).labels_  # the member keeps no n x n matrix
+            labels = model.fit(views).labels_
         row |= {"status": "ok", "reason": "; ".join(dict.fromkeys(str(w.message) for w in caught))}
     except OutOfTime:
         labels = None

@@ -67,7 +67,9 @@ def kept_for_placing(
     }
 
 
-def place(known: Sequence[Fitted], new: Sequence[Any], labels: np.ndarray) -> Placed:
+def place(
+    known: Sequence[Fitted], new: Sequence[Any], labels: np.ndarray, n_clusters: int | None = None
+) -> Placed:
     """Place new samples among the fitted ones.
 
     Parameters
@@ -79,6 +81,8 @@ def place(known: Sequence[Fitted], new: Sequence[Any], labels: np.ndarray) -> Pl
         view, where they lack it.
     labels : (n,) array
         Clusters of the fitted samples, 0, 1, ...
+    n_clusters : int, default=None
+        How many clusters there are, if the last of them may not be among the labels.
 
     Examples
     --------
@@ -89,7 +93,7 @@ def place(known: Sequence[Fitted], new: Sequence[Any], labels: np.ndarray) -> Pl
     >>> found.labels, found.likeness
     (array([0, 1]), array([1., 0.]))
     """
-    m, c = next(x.shape[0] for x in new if x is not None), int(labels.max()) + 1
+    m, c = next(x.shape[0] for x in new if x is not None), n_clusters or int(labels.max()) + 1
     there = np.array([_has_view(x, m) for x in new])
     q = np.array([max(one.weight, 0.0) for one in known])
     weights = _weights(q, there)
@@ -262,7 +266,8 @@ class Placing(MultiViewClusterer):
             self.modularity_,
             strict=True,
         )
-        return place([Fitted(*one) for one in known], new, self.labels_)
+        kept = self.labels_[getattr(self, "_drawn", slice(None))]
+        return place([Fitted(*one) for one in known], new, kept, int(self.labels_.max()) + 1)
 
     def known_views(self) -> list[KnownView]:
         """What new samples must have: the views and features of the fit; see `GRMSC`.

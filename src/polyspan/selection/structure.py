@@ -50,7 +50,11 @@ class Structure(TypedDict):
 
 
 def find_structure(
-    views: Views, scales: Sequence[Scaling], seed: int, deadline: float | None = None
+    views: Views,
+    scales: Sequence[Scaling],
+    seed: int,
+    deadline: float | None = None,
+    among: int | None = None,
 ) -> Structure:
     """Test whether views have structure that noise like them does not have.
 
@@ -66,6 +70,8 @@ def find_structure(
         1,000 (400 within a view).
     deadline : float, default=None
         Time, as of `time.perf_counter`, at which the test is given up.
+    among : int, default=None
+        How many samples there are, if the views are a part of them that was drawn at random.
 
     Returns
     -------
@@ -107,7 +113,7 @@ def find_structure(
     except TimeoutError:
         return _untested(names, LATE)
     found = _judged(names, agreement, p_between, own)
-    if told := tell_drawn(views.n_samples, SAMPLES):
+    if told := tell_drawn(among or views.n_samples, len(rows)):
         found["sentence"] += f"; {told}"
     return found
 

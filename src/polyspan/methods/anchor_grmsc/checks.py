@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from polyspan.chunked.workers import active_client
+from polyspan.chunked.workers import active_client, refuse_device
 from polyspan.inputs.devices import check_device
 from polyspan.inputs.memory import available_memory
 from polyspan.inputs.scaling import (
@@ -46,11 +46,7 @@ def check_room(views: Views, m: int, k: int, size: int, device: str | None) -> N
         found = client.scheduler_info(n_workers=-1)["workers"].values()
         limits = [worker["memory_limit"] for worker in found]
         free, where = sum(limits) if all(limits) else None, "on the cluster"
-        if device is not None:
-            raise ValueError(
-                f"AnchorGRMSC: device={device!r} is for one machine, not for a Dask cluster: use "
-                "device=None, or views in memory or in files."
-            )
+        refuse_device("AnchorGRMSC", device)
     elif device is not None:
         there = check_device("AnchorGRMSC", device)
         if there is not None and (free is None or there < free):
