@@ -291,21 +291,24 @@ LIBRARIES = {  # name in neighbors.py: the words of the page, wheels, licence
 def neighbors() -> list[dict]:
     """Libraries that search neighbours: one thread, and whether two find the same."""
     by = {
-        (row["data"], row["way"], row["threads"]): row
+        (row["data"], row["n"], row["way"], row["threads"]): row
         for row in read(STORES / "neighbors.jsonl")
-        if row["n"] == (100_000 if row["data"] == "planted" else 10_000)
     }
     found = []
     for way, (words, wheels, licence) in LIBRARIES.items():
         row = {"way": words, "wheels": wheels, "licence": licence}
-        for data, recall, behind in (
-            ("planted", "planted, 100,000: recall", ""),
-            ("hdigit", "Hdigit, 10,000: recall", " "),
+        for data, n, recall, behind in (
+            ("planted", 100_000, "planted, 100,000: recall", ""),
+            ("hdigit", 10_000, "Hdigit, 10,000: recall", " "),
         ):
-            one, two = by[data, way, 1], by[data, way, 2]
+            one, two = (by[data, n, way, threads] for threads in (1, 2))
             row[recall] = f"{one['recall']:g}"
             row["cpu s" + behind] = one["cpu s"]
             row["same" + behind] = same(two["same as 1"])
+        million = by.get(("planted", 1_000_000, way, 1), {})
+        row["planted, 1,000,000: recall"] = f"{million['recall']:g}" if "recall" in million else ""
+        row["cpu s  "] = million.get("cpu s", "")
+        row["GiB"] = million.get("peak GiB", "")
         found.append(row)
     return found
 
