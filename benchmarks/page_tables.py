@@ -90,7 +90,12 @@ def marked(text: str) -> list[str]:
 
 def filled(path: Path) -> str:
     """A page with the cells of its tables made anew."""
-    old, new = path.read_text("utf-8").splitlines(), []
+    return fill(path.read_text("utf-8"))
+
+
+def fill(text: str) -> str:
+    """A text with the cells of its tables made anew."""
+    old, new = text.splitlines(), []
     while old:
         new.append(old.pop(0))
         if found := MARK.match(new[-1]):
