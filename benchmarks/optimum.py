@@ -151,7 +151,9 @@ def lines(chosen: Iterable[Problem]) -> Iterator[list[str]]:
         default = solved(one, {}, one.max_iter)
         slow = solved(one, one.slow, 2000)
         least = min(default[0], slow[0], solved(one, one.slow | SLOWEST, 20_000)[0])
-        cells = [(f"{100 * (value / least - 1):.2f}%", str(made)) for value, made in (default, slow)]
+        cells = [
+            (f"{100 * (value / least - 1):.2f}%", str(made)) for value, made in (default, slow)
+        ]
         growth = ", ".join(f"{name}={value:g}" for name, value in one.slow.items())
         yield [one.name, one.setting, *cells[0], *cells[1], f"`{growth}, max_iter=2000`"]
 
