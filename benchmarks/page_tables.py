@@ -349,7 +349,7 @@ PLAIN = "`ConcatSpectral()`"
 
 
 def plain_nmi(name: str, seeds: Iterable[int] | None = None) -> str:
-    """NMI of the plain baseline on all samples, from label_free.py: mean of some seeds, or of all."""
+    """NMI of the plain baseline on all samples, from label_free.py: mean of all or some seeds."""
     import label_free
 
     runs = label_free.latest_runs()[name]

@@ -415,7 +415,8 @@ def _why(before, now, tried):
                 "Shuffled, it has one run."
             )
     else:
-        parts.append("the two settings are level, or nearly.")
+        level = abs(now.mean["nmi"] - before.mean["nmi"]) <= LEVEL
+        parts.append("the two scores are level." if level else "the rows do not tell why.")
     return " ".join(parts)
 
 
