@@ -410,9 +410,9 @@ def _why(before, now, tried):
         if before.std["nmi"] < 10.0**-DIGITS:
             parts.append(
                 f"All {before.runs} runs in the order of the file have the same score, so a lucky "
-                "k-means did not choose it: it was chosen on samples in the order of the file, "
-                "with ties given to the lower row number, and loses what these gave it. "
-                "Shuffled, it has one run."
+                "k-means did not choose it: it was chosen, with one seed, on samples in the order of "
+                "the file, with ties given to the lower row number. What it loses is most likely what "
+                "these gave it; but shuffled it has one run."
             )
     else:
         level = abs(now.mean["nmi"] - before.mean["nmi"]) <= LEVEL
