@@ -177,14 +177,19 @@ def append(row: dict[str, Any]) -> None:
     print(json.dumps(row), file=sys.stderr, flush=True)
 
 
-def summaries() -> dict[str, dict[str, Any]]:
-    """Means over the seeds of every data set, of the latest row of each seed."""
+def latest_runs() -> dict[str, dict[int, dict[str, Any]]]:
+    """The latest row of every data set and seed, by the rule that stands for the data set."""
     latest: dict[str, dict[int, dict[str, Any]]] = {}
     for text in RESULTS.read_text(encoding="utf-8").splitlines():
         row = json.loads(text)
         if row.get("rule") == rule_of(row["dataset"]):
             latest.setdefault(row["dataset"], {})[row["seed"]] = row
-    found = {}
+    return latest
+
+
+def summaries() -> dict[str, dict[str, Any]]:
+    """Means over the seeds of every data set, of the latest row of each seed."""
+    latest, found = latest_runs(), {}
     for name in WANTED:
         rows = list(latest.get(name, {}).values())
         if rows:

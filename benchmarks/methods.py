@@ -3,7 +3,8 @@
     python benchmarks/methods.py             all rows: printed one by one, then METHODS.md
     python benchmarks/methods.py lrr gmc     the rows of some methods
     python benchmarks/methods.py gsf --data hdigit    and only those on one data set
-    python benchmarks/methods.py --page      METHODS.md from the stored rows, nothing is run
+    python benchmarks/methods.py --page      METHODS.md from the stored rows, nothing is run;
+                                             so does `python benchmarks/results.py`
 
 A figure is the normalised mutual information with the true classes, mean and deviation over ten
 seeds. If nothing before k-means is random, one solve serves all seeds. Seconds are for one
@@ -15,8 +16,6 @@ first: `polyspan data fetch NAME`.
 
 import argparse
 import json
-import os
-import platform
 import sys
 import time
 from collections.abc import Callable, Iterable
@@ -261,11 +260,20 @@ def main(argv: list[str] | None = None) -> int:
 
 def write_page() -> None:
     """Write METHODS.md from the last stored row of every reference."""
+    (HERE / "METHODS.md").write_text(stored_page(), "utf-8")
+    print(f"wrote {HERE.name}/METHODS.md")
+
+
+def stored_page() -> str:
+    """Return METHODS.md from the last stored row of every reference."""
     stored = last_rows()
     days = sorted(row["date"] for row in stored.values())
+    versions = ", ".join(
+        f"{name} {' and '.join(sorted({row[key] for row in stored.values()}))}"
+        for name, key in (("polyspan", "polyspan"), ("NumPy", "numpy"))
+    )
     rows = [cells_of(one, stored.get(key_of(one._asdict()), {})) for one in REFERENCES]
-    (HERE / "METHODS.md").write_text(page(rows, f"{days[0]} to {days[-1]}"), "utf-8")
-    print(f"wrote {HERE.name}/METHODS.md")
+    return page(rows, f"{days[0]} to {days[-1]}", versions)
 
 
 def key_of(about: dict[str, Any]) -> str:
@@ -347,7 +355,7 @@ def store(one: Reference, row: dict[str, Any]) -> None:
         file.write(json.dumps(stamp | about | {"missing": not row} | row) + "\n")
 
 
-def page(rows: list[list[str]], days: str) -> str:
+def page(rows: list[list[str]], days: str, versions: str) -> str:
     """Return METHODS.md: the meaning of the columns, the table, and a summary."""
     missed = [f"{row[0]} ({row[1]}, {row[2]})" for row in rows if row[7] == "**no**"]
     open_rows = [f"{row[0]} ({row[1]}, {row[2]})" for row in rows if row[4] == "not run"]
@@ -357,8 +365,8 @@ def page(rows: list[list[str]], days: str) -> str:
     return f"""\
 # Methods compared with their references
 
-Written by `python benchmarks/methods.py` (`make bench-methods`): polyspan {__version__}, Python {platform.python_version()}, NumPy {np.__version__},
-one thread of {os.cpu_count()} cores. The rows were measured from {days}; of rows measured again the last counts. No row is left out; one that says «not run» is still to be measured.
+Measured by `python benchmarks/methods.py` (`make bench-methods`), written by `python benchmarks/results.py` from its rows in `benchmarks/results/methods.jsonl`: {versions},
+one thread. The rows were measured from {days}; of rows measured again the last counts. No row is left out; one that says «not run» is still to be measured.
 
 - *reference* is the mean normalised mutual information of the authors' own program (LRR: the one in common use), run under GNU Octave on the same files.
   For GMC it is the figure printed in the GRMSC paper, which the program also gives where it was run.

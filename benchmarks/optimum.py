@@ -1,21 +1,26 @@
 """How far above the optimum the convex methods end, with their default and with slow penalties.
 
-    python benchmarks/optimum.py           prints a table in Markdown (a minute)
+    python benchmarks/optimum.py                  a table in Markdown (less than a minute)
+    python benchmarks/optimum.py --method LRR     some of its lines
 
 An augmented Lagrangian whose penalty mu grows fast stops when the constraints hold, which may be
 before the objective is at its minimum. Each method solves the same small problem, the first 40
 texts of 3-Sources scaled to unit length, three times: with its default growth; with the slow one
 that its docstring names; and with one that is slower still, which stands for the optimum. A figure
 is the excess of the objective over the least of the three. Download the data first: `polyspan data
-fetch three_sources`.
+fetch three_sources`. All methods together, it keeps the table for docs/methods.md
+(page_tables.py); `make methods` then writes the page.
 """
 
+import argparse
+import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from page_tables import show
 from sklearn.exceptions import ConvergenceWarning
 
 from polyspan.datasets import load_dataset
@@ -32,6 +37,7 @@ from polyspan.solvers.loop import Run
 from polyspan.solvers.tensors import unfold
 
 SLOWEST = {"rho": 1.003}
+HEADER = ("method", "setting", "default", "iterations", "slow", "iterations ", "slow growth")
 
 
 class Problem(NamedTuple):
@@ -139,19 +145,32 @@ def solved(one: Problem, penalty: dict[str, float], max_iter: int) -> tuple[floa
     return one.objective(found), run.n_iter
 
 
-def main() -> None:
-    """Print the table."""
-    print("| method | setting | default | iterations | slow | iterations | slow growth |")
-    print("|---|---|---:|---:|---:|---:|---|")
-    for one in problems():
+def lines(chosen: Iterable[Problem]) -> Iterator[list[str]]:
+    """Solve every problem three times, and yield its line of the table."""
+    for one in chosen:
         default = solved(one, {}, one.max_iter)
         slow = solved(one, one.slow, 2000)
         least = min(default[0], slow[0], solved(one, one.slow | SLOWEST, 20_000)[0])
-        cells = [f"{100 * (value / least - 1):.2f}% | {made}" for value, made in (default, slow)]
+        cells = [
+            (f"{100 * (value / least - 1):.2f}%", str(made)) for value, made in (default, slow)
+        ]
         growth = ", ".join(f"{name}={value:g}" for name, value in one.slow.items())
-        growth += ", max_iter=2000"
-        print(f"| {one.name} | {one.setting} | {' | '.join(cells)} | `{growth}` |", flush=True)
+        yield [one.name, one.setting, *cells[0], *cells[1], f"`{growth}, max_iter=2000`"]
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Print the table, and keep it if it is the whole one."""
+    parser = argparse.ArgumentParser(description="Excess of the objective over its minimum.")
+    parser.add_argument("--method", nargs="+", metavar="NAME", help="default: all")
+    args = parser.parse_args(argv)
+    known = problems()
+    names = [one.name for one in known]
+    if unknown := sorted(set(args.method or []) - set(names)):
+        parser.error(f"unknown: {', '.join(unknown)}; known: {', '.join(names)}")
+    chosen = [one for one in known if one.name in (args.method or names)]
+    show(HEADER, lines(chosen), "optimum", args.method is None)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -90,7 +90,12 @@ def marked(text: str) -> list[str]:
 
 def filled(path: Path) -> str:
     """A page with the cells of its tables made anew."""
-    old, new = path.read_text("utf-8").splitlines(), []
+    return fill(path.read_text("utf-8"))
+
+
+def fill(text: str) -> str:
+    """A text with the cells of its tables made anew."""
+    old, new = text.splitlines(), []
     while old:
         new.append(old.pop(0))
         if found := MARK.match(new[-1]):
@@ -118,7 +123,10 @@ def columns_of(header: str) -> list[str]:
 
 def rows_for(name: str) -> list[dict[str, str]]:
     """The rows of a table: column -> cell."""
-    return MAKERS[name]() if name in MAKERS else read(KEPT / f"{name}.jsonl")
+    if name in MAKERS:
+        return MAKERS[name]()
+    rows = read(KEPT / f"{name}.jsonl")
+    return JOINED[name](rows) if name in JOINED else rows
 
 
 def read(path: Path) -> list[dict]:
@@ -340,6 +348,18 @@ def whole_fits() -> list[dict]:
 # --- docs/after-the-fit.md ---
 
 
+PLAIN = "`ConcatSpectral()`"
+
+
+def plain_nmi(name: str, seeds: Iterable[int] | None = None) -> str:
+    """NMI of the plain baseline on all samples, from label_free.py: mean of all or some seeds."""
+    import label_free
+
+    runs = label_free.latest_runs()[name]
+    found = [run["plain"] for seed, run in runs.items() if seeds is None or seed in seeds]
+    return f"{sum(found) / len(found):.3f}"
+
+
 def predicted() -> list[dict]:
     """Predicted labels of new samples: the last run of every split."""
     import predict
@@ -369,6 +389,7 @@ def _by_setting(script, runs: list[dict], *keys: str) -> list[dict]:
     for own in groups.values():
         cells = script.cells(TITLES[own[0]["data"]], own)
         found.append(dict(zip(script.HEADER, cells, strict=True)))
+        found[-1][PLAIN] = plain_nmi(own[0]["data"])
     return found
 
 
@@ -410,6 +431,14 @@ def many_samples() -> list[dict]:
     return rows
 
 
+def with_plain(rows: list[dict]) -> list[dict]:
+    """The rules for who votes, and the plain baseline in the same shuffles."""
+    from consensus_rules import SEEDS
+
+    return [row | {PLAIN: plain_nmi(row["data"], range(SEEDS))} for row in rows]
+
+
+JOINED = {"consensus-rules": with_plain}  # kept tables with a column from other runs
 MAKERS = {
     "speed-growth": lambda: speed("Growth with n", "work", "n"),
     "speed-gpu": lambda: speed("Solve on cuda", "device", "work", "n", "dtype"),

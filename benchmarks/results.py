@@ -1,18 +1,21 @@
 """Make every page of results from the rows in benchmarks/results.
 
-    python benchmarks/results.py             # RESULTS.md, README's figures, tables of docs
-    python benchmarks/results.py --figures   # also the figures (1 to 3 need POLYSPAN_DATA)
+    python benchmarks/results.py             # RESULTS.md, METHODS.md, README's figures, tables of docs
+    python benchmarks/results.py --figures   # also the figures (1 and 2 need POLYSPAN_DATA)
 
 Everything in the pages follows from rows, in README what stands between the marks, and in the pages
 of docs every table after a line ``<!-- rows: NAME -->`` (page_tables.py). `make reproduce` first
 runs what is missing in the stores. Stores called *-file-order were run before the samples were
 shuffled: with samples in the order of the file, ties given to the lower row number, and settings
 chosen with one seed. A method on a data set has new rows in the pages when all of its jobs have
-been run.
+been run. `--figures` also writes docs/images/made-from.json, which has a hash of the numbers that
+every picture was drawn from, so that a test can say when a picture is no longer that of the rows.
 """
 
 import argparse
+import hashlib
 import importlib.util
+import json
 import re
 import warnings
 from collections import Counter, defaultdict
@@ -28,8 +31,9 @@ from polyspan.bench.jobs import STAGES
 from polyspan.bench.protocol import read_protocol
 from polyspan.bench.rows import job_labels
 from polyspan.bench.store import identity, latest, read_rows
-from polyspan.bench.summaries import ORDER_WORDS, Summary, read_paper, rivals, summarise
+from polyspan.bench.summaries import DIGITS, ORDER_WORDS, Summary, read_paper, rivals, summarise
 from polyspan.bench.tables import report, selected
+from polyspan.metrics import PAPER_SCORES
 
 HERE = Path(__file__).resolve().parent
 CPU = "CPU, one thread"
@@ -37,6 +41,7 @@ NEAR = 0.02  # a setting this close to the paper's NMI counts as reproducing its
 STORES = HERE / "results"
 PAGES = {
     HERE / "RESULTS.md": "results_page",
+    HERE / "METHODS.md": "methods_page",
     HERE.parent / "docs" / "paper-open-points.md": "open_page",
     HERE.parent / "docs" / "what-order-is-worth.md": "order_page",
     HERE.parent / "README.md": "readme",
@@ -44,6 +49,7 @@ PAGES = {
 PAGES |= dict.fromkeys(page_tables.pages(), "filled")  # only the tables are made
 PLAIN = "ConcatSpectral()"  # the baseline: what a user would try first
 IMAGES = HERE.parent / "docs" / "images"
+MADE_FROM = IMAGES / "made-from.json"
 PAPER = {"three_sources": 0.01, "bbcsport": 0.01, "movies617": 0.01, "prokaryotic": 0.01}
 NGS_WANTED = 0.94
 LEVEL = 0.01  # differences of NMI up to this are called level
@@ -168,6 +174,7 @@ def results_page():
                 "BBC.\n"
             )
             parts += [so_far("wide", rows) if order == "shuffled" else "", lower(report(rows))]
+            parts.append(pictures(rows, "wide"))
     return "\n\n".join(part.strip() for part in parts if part) + "\n"
 
 
@@ -188,14 +195,43 @@ EARLIER_ORDER = (
 
 def sections(rows):
     """The tables of one order of the samples."""
-    whole = "## All tables\n\n" + lower(report(rows)) + "\n\n" + pictures(rows)
+    tables = with_baseline(lower(report(rows)), found(rows))
+    whole = "## All tables\n\n" + tables + "\n\n" + pictures(rows, "paper")
     parts = (reached(rows), ladder(rows), comparison(rows), baseline(rows), whole)
     return [re.sub("^#", "##", part, flags=re.M) for part in parts]
 
 
-def pictures(rows):
+def with_baseline(markdown, by):
+    """The report, with the plain baseline in its comparison with the paper."""
+    lines, inside, done = [], False, set()
+    for line in markdown.splitlines():
+        if line.startswith("#"):
+            inside = line.endswith(COMPARISON)
+        elif inside and line.startswith("The paper's values"):
+            line += (
+                " The plain baseline has no row in the paper: it stands beside the paper's GRMSC, "
+                "not tuned."
+            )
+        dataset = line.split(" | ")[0].removeprefix("| ")
+        base, ours = (by.get((dataset, name, "default")) for name in ("ConcatSpectral", "GRMSC"))
+        if inside and base and ours and ours.published and dataset not in done:
+            done.add(dataset)
+            cells = [
+                f"{mean:.{DIGITS}f}({std:.{DIGITS}f}) {base.mean[name] - mean:+.{DIGITS}f}"
+                for name, (mean, std) in ((name, ours.published[name]) for name in PAPER_SCORES)
+            ]
+            first = (dataset, base.method, selected(base), "none; beside GRMSC")
+            lines.append(f"| {' | '.join([*first, *cells])} |")
+        lines.append(line)
+    return "\n".join(lines)
+
+
+COMPARISON = " Comparison with the paper"
+
+
+def pictures(rows, name):
     """Links to the figures of equal budgets, which show the rows that are in force."""
-    if rows and rows[0]["order"] != in_force("paper")[0]["order"]:
+    if rows and rows[0]["order"] != in_force(name)[0]["order"]:
         return ""
     links = [
         f"![Expected best NMI on {dataset}](../docs/images/budget-{source}.png)"
@@ -235,46 +271,153 @@ def checked(rows):
         return ""
     (dataset, method, _), _ = worst = max(gaps, key=lambda key: abs(gaps[key]))
     number = sum(len(groups[key]["own"]) for key in gaps)
-    return (
+    outside = [
+        [key[0][0], key[0][1], _spread(groups[key]["shared"]), _each(groups[key]["own"])]
+        for key in gaps
+        if _beyond(groups[key]["own"], groups[key]["shared"])
+    ]
+    words = (
         f"Of the final runs of methods that share, {number} solved afresh. Their NMI less that of the "
         f"others of the same method and data set is {np.mean(list(gaps.values())):+.4f} in the mean "
-        f"and {gaps[worst]:+.4f} at most ({method} on {dataset}); k-means varies between seeds, too."
+        f"and {gaps[worst]:+.4f} at most ({method} on {dataset}). A fresh solve has its samples in "
+        "another order, so that sums are rounded otherwise, and k-means starts from other samples "
+        "and can turn a difference in the last digit into other labels; it varies between seeds, too."
     )
+    if not outside:
+        return words + " No fresh run lies outside the range of the shared ones."
+    header = ("data", "method", "shared runs", "runs solved afresh")
+    return (
+        f"{words} On {len(outside)} of {len(gaps)} pairs of a method and a data set, a fresh run lies "
+        f"outside the range of the shared ones (NMI):\n\n{table(header, outside)}"
+    )
+
+
+def _beyond(own, shared):
+    """Whether a run lies outside the range of the others, by more than the last digit shown."""
+    last = 0.5 * 10.0**-DIGITS
+    return min(own) < min(shared) - last or max(own) > max(shared) + last
+
+
+def _each(scores):
+    return ", ".join(f"{score:.4f}" for score in sorted(scores))
+
+
+def _spread(scores):
+    """All values if there are one or two, otherwise the range."""
+    values = sorted({f"{score:.4f}" for score in scores})
+    return " or ".join(values) if len(values) < 3 else f"{values[0]} to {values[-1]}"
+
+
+def first_runs(rows):
+    """NMI of every setting of the grids with the first seed."""
+    return {
+        (row["dataset"], row["method"], str(row["params"])): row["nmi"]
+        for row in rows
+        if row["stage"] == "tune" and row["seed"] == 0
+    }
 
 
 def changed(rows, earlier):
     """What came out differently with shuffled samples, and why."""
     new, old, lines = found(rows), found(earlier), []
-    first = {
-        (row["dataset"], row["method"], str(row["params"])): row["nmi"]
-        for row in rows
-        if row["stage"] == "tune" and row["seed"] == 0
-    }
+    first, before_first = first_runs(rows), first_runs(earlier)
     for key, one in new.items():
         before = old.get(key)
         if before is None or "nmi" not in one.mean or "nmi" not in before.mean:
             continue
-        same = first.get((one.dataset, one.method, str(before.params)))
+        same = one.dataset, one.method, str(before.params)
         lines.append(
-            [one.dataset, one.method, selected(one), nmi(before), _plain(same), nmi(one),
-             f"{one.mean['nmi'] - before.mean['nmi']:+.4f}"]
+            [one.dataset, one.method, selected(one), nmi(before), _plain(before_first.get(same)),
+             _plain(first.get(same)), nmi(one), f"{one.mean['nmi'] - before.mean['nmi']:+.4f}"]
         )  # fmt: skip
     if not lines:
         return ""
-    own = [line for line in lines if line[1] == "GRMSC" and line[2].startswith("tuned")]
-    told = "; ".join(f"{line[0]} {line[3]} -> {line[5]} ({line[6]})" for line in own)
-    header = ("data", "method", "selection", "order of the file", "the same setting, shuffled",
-              "shuffled", "difference")  # fmt: skip
-    return (
-        "### What shuffling changed (NMI)\n\n"
-        + table(header, lines)
-        + "\n\n"
-        + (f"GRMSC tuned: {told}. " if told else "")
-        + "Two things are different: ties no longer go to the lower row number, and so to the same "
-        "class, and three seeds instead of one choose the setting, so that a lucky k-means is not "
-        "chosen. *The same setting, shuffled* is the setting chosen earlier, with the first seed: it "
-        "shows the first of the two alone."
+    header = ("data", "method", "selection", "order of the file", "its setting, first seed",
+              "the same, shuffled", "shuffled", "difference")  # fmt: skip
+    return "\n\n".join(
+        [
+            "### What shuffling changed (NMI)",
+            table(header, lines),
+            "*Order of the file* and *shuffled* are means of the final runs, each at the setting "
+            "chosen there; their *difference* has three causes. The samples are in another order; "
+            "ties no longer go to the lower row number, and so to the same class; and three seeds "
+            "instead of one choose the setting. The two columns between are single runs of the "
+            "setting chosen earlier, with the first seed: in the order of the file, and shuffled. "
+            "They leave out the third cause, but not the luck of k-means, which starts from other "
+            "samples when these are shuffled. A method without a grid has no such runs.",
+            *moved(rows, earlier),
+        ]
     )
+
+
+def moved(rows, earlier):
+    """Where another setting of GRMSC is chosen now: its scores before and after, and why."""
+    new, old = found(rows), found(earlier)
+    first, before_first = first_runs(rows), first_runs(earlier)
+    lines, words = [], []
+    for dataset in sources(rows):
+        key = dataset, "GRMSC", "tuned"
+        now, before = new.get(key), old.get(key)
+        if now is None or before is None or now.params == before.params:
+            continue
+        tried = [
+            [one.get((dataset, "GRMSC", str(at.params))) for one in (before_first, first)]
+            for at in (before, now)
+        ]
+        finals = [
+            row["nmi"]
+            for row in rows
+            if pair_of(row) == key and row["stage"] == "final" and row["params"] == now.params
+        ]
+        lines.append(
+            [dataset, setting(before), nmi(before), *map(_plain, tried[0]),
+             setting(now), *map(_plain, tried[1]), nmi(now), _spread(finals)]
+        )  # fmt: skip
+        words.append(f"- {dataset}: {_why(before, now, tried)}")
+    if not lines:
+        return []
+    header = ("data", "setting chosen earlier", "order of the file, mean", "first seed",
+              "first seed, shuffled", "setting chosen now", "order of the file, first seed",
+              "shuffled, first seed", "shuffled, mean", "shuffled, all runs")  # fmt: skip
+    return ["Where another setting of GRMSC is chosen now:", table(header, lines), "\n".join(words)]
+
+
+def _why(before, now, tried):
+    """What the rows say about a change of setting."""
+    (chosen, shuffled), (passed, _) = tried
+    parts = []
+    if chosen is not None and chosen - before.mean["nmi"] > LEVEL:
+        parts.append(
+            f"the first seed alone chose the earlier setting, and was lucky: {chosen:.4f}, where the "
+            f"mean of its {before.runs} runs is {nmi(before)}."
+        )
+        if passed is not None and passed < chosen:
+            parts.append(
+                f"The present setting had {passed:.4f} with that seed and was passed over; the mean "
+                f"of its {now.runs} shuffled runs is {nmi(now)}."
+            )
+        if now.mean["nmi"] - before.mean["nmi"] > LEVEL:
+            parts.append(
+                "So the score rises with another setting. There are no further runs of it in the "
+                "order of the file: the rows do not tell how much of the rise is the choice by three "
+                "seeds, and how much the order."
+            )
+    elif shuffled is not None and before.mean["nmi"] - shuffled > LEVEL:
+        parts.append(
+            f"the earlier setting has {nmi(before)} in the order of the file and {shuffled:.4f} "
+            "shuffled."
+        )
+        if before.std["nmi"] < 10.0**-DIGITS:
+            parts.append(
+                f"All {before.runs} runs in the order of the file have the same score, so a lucky "
+                "k-means did not choose it: it was chosen, with one seed, on samples in the order of "
+                "the file, with ties given to the lower row number. What it loses is most likely what "
+                "these gave it; but shuffled it has one run."
+            )
+    else:
+        level = abs(now.mean["nmi"] - before.mean["nmi"]) <= LEVEL
+        parts.append("the two scores are level." if level else "the rows do not tell why.")
+    return " ".join(parts)
 
 
 def lower(markdown):
@@ -457,6 +600,11 @@ def baseline(rows):
     )
 
 
+def methods_page():
+    """Every method beside its reference, from the rows of benchmarks/methods.py."""
+    return _script("methods").stored_page()
+
+
 def _script(name):
     """Another script of this folder, as a module."""
     spec = importlib.util.spec_from_file_location(name, Path(__file__).parent / f"{name}.py")
@@ -478,7 +626,10 @@ def label_free():
          "seen, samples are shuffled; means of the seeds. The rule was chosen with scores on these "
          "sets in sight. Printed by `python benchmarks/label_free.py`.", means, LABEL_FREE),
         ("### By the earlier pool and rule", "GRMSC and early fusion, the worst quarter left out; "
-         "single runs. Beyond 4,000 samples the settings are those of `AnchorGRMSC`.",
+         f"{_single(last)}. The number of classes is given, no label is seen, and this rule, too, was "
+         "chosen with scores on these sets in sight. The samples are in the order of the file: these "
+         "rows name no order, and the script did not shuffle then. Beyond 4,000 samples the settings "
+         "are those of `AnchorGRMSC`.",
          last, {k: v for k, v in (LABEL_FREE | EARLIER).items() if k != "snf"}),
     ]  # fmt: skip
     return "\n\n".join(
@@ -490,6 +641,12 @@ def label_free():
         for head, words, rows, names in parts
         if rows
     )
+
+
+def _single(rows):
+    """How often every data set was run."""
+    seeds = {row["seed"] for row in rows.values()}
+    return "single runs with seed " + _list([str(seed) for seed in sorted(seeds)])
 
 
 LABEL_FREE = {
@@ -733,11 +890,24 @@ README_RUNS = (("GRMSC", "tuned"), ("GRMSC", "default"), ("ConcatSpectral", "def
 def readme():
     """README with the parts between the marks made anew."""
     text = (HERE.parent / "README.md").read_text("utf-8")
-    for mark, make in (("label-free", readme_label_free), ("grmsc", readme_grmsc)):
+    makers = {"label-free": readme_label_free, "short-list": readme_list, "grmsc": readme_grmsc}
+    for mark, make in makers.items():
         begin, end = f"<!-- {mark}: made by benchmarks/results.py -->", f"<!-- end of {mark} -->"
         head, rest = text.split(begin)
         text = f"{head}{begin}\n{make()}\n{end}{rest.split(end)[1]}"
     return text
+
+
+def readme_list():
+    """How often the short list holds the number of classes."""
+    ours = page_tables.rows_for("count-right")[0]
+    first, _, all_sets = ours["1"].partition(" of ")
+    return (
+        "If the number is estimated, there is a [short list]"
+        "(docs/choosing-without-labels.md#how-many-clusters) of at most five, which holds the number "
+        f"of classes, within 1 or 10%, on {ours['5']} of {all_sets} data sets; its first number is "
+        f"right on {first}."
+    )
 
 
 def readme_grmsc():
@@ -773,6 +943,12 @@ def readme_grmsc():
         f"`GRMSC()` loses to the plain `{PLAIN}` on {_list(lost)}.",
         'A simpler variant, `GRMSC(regularizer="first_order")`, which the paper calls GRMSC_Naive, '
         f"is better than GRMSC when both are tuned on {_list(naive)}.",
+        *(
+            f"{dataset.split(' (')[0]} is left out: our features are computed from the images and are "
+            "not those of the paper. [benchmarks/RESULTS.md](benchmarks/RESULTS.md) has its scores."
+            for dataset in sources(rows_of("paper"))
+            if "not the paper's features" in dataset
+        ),
     ]
     if earlier:
         notes.append(
@@ -936,11 +1112,57 @@ def draw_figures():
         "scores": plot_scores(summarise(rows)),
         "order-effect": plot_order(),
     }
-    curves = budgets(rows)
-    for dataset, source in sources(rows).items():
-        drawn[f"budget-{source}"] = plot_budgets(curves, dataset).figure
+    for own in (rows, in_force("wide")):
+        curves = budgets(own)
+        for dataset, source in sources(own).items():
+            drawn[f"budget-{source}"] = plot_budgets(curves, dataset).figure
     for name, figure in drawn.items():
         print("drew", save_figure(figure, IMAGES / f"{name}.png", dpi=100).name)
+    MADE_FROM.write_text(json.dumps(made_from(), indent=1) + "\n", "utf-8")
+
+
+def made_from():
+    """Picture -> hash of the numbers in it, for the pictures that are drawn from rows."""
+    from polyspan.bench.budgets import budgets
+
+    rows, benchmark = in_force("paper"), _script("order")
+    effects = benchmark.effects(read_rows(benchmark.STORE))
+    numbers = {
+        "figure3": [
+            [row["params"], row["seed"], row["nmi"]]
+            for row in rows
+            if (row["dataset"], row["method"], row["stage"]) == ("NGs", "GRMSC", "tune")
+            and {row["params"]["lam1"], row["params"]["lam2"]} <= set(TALL)
+        ],
+        "scores": [
+            [one.dataset, one.selection, one.method, one.mean.get("nmi"), one.published.get("nmi")]
+            for one in summarise(rows)
+        ],
+        "order-effect": [
+            [method, name, one.effect] for method, by in effects.items() for name, one in by.items()
+        ],
+    }
+    for own in (rows, in_force("wide")):
+        curves = budgets(own)
+        for dataset, source in sources(own).items():
+            numbers[f"budget-{source}"] = [
+                [one.method, one.selection, one.curve.tolist()]
+                for one in curves
+                if one.dataset == dataset
+            ]
+    return {f"{name}.png": _hash(numbers[name]) for name in sorted(numbers)}
+
+
+def _hash(numbers):
+    """Of numbers to six digits, in any order of the lines."""
+    lines = sorted(json.dumps(_rounded(one), sort_keys=True) for one in numbers)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+
+
+def _rounded(value):
+    if isinstance(value, list | tuple):
+        return [_rounded(one) for one in value]
+    return round(value, 6) if isinstance(value, float) else value
 
 
 def main():

@@ -80,7 +80,7 @@ def test_a_row_says_when_it_misses(bench):
     missed = [*start, "0.8799 (0.0000)", "-0.0201", "0.02", "**no**"]
     assert bench.cells_of(one, row) == [*missed, "1.00", "10"]
     assert bench.cells_of(one, row | {"nmi": 0.88})[7] == "yes"
-    page = bench.page([bench.cells_of(one, row), bench.cells_of(one, {})], "today")
+    page = bench.page([bench.cells_of(one, row), bench.cells_of(one, {})], "today", "v")
     assert "0 of 1 rows with a reference are within the allowed difference." in page
     assert "Outside: `GMC` (NGs, lam_components=2)." in page
     assert "Not run: `GMC` (NGs, lam_components=2)." in page
@@ -96,7 +96,7 @@ def test_a_row_without_a_reference_has_only_our_figure(bench):
     row = {"nmi": 0.5, "std": 0.01, "our cpu s": 1.0}
     cells = ["`GSF`", "NGs", "defaults", "", "0.5000 (0.0100)", "", "", "", "1.00", ""]
     assert bench.cells_of(one, row) == cells
-    assert "0 of 0 rows with a reference" in bench.page([cells], "today")
+    assert "0 of 0 rows with a reference" in bench.page([cells], "today", "v")
 
 
 def test_the_page_has_the_last_stored_rows(bench, monkeypatch, tmp_path):

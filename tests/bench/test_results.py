@@ -1,5 +1,7 @@
 """The committed pages follow from the committed rows."""
 
+import gzip
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -15,10 +17,10 @@ from polyspan.metrics import SCORES
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 NAMES = ("paper", "open", "wide")
-WHOLE = ("RESULTS.md", "README.md", "paper-open-points.md", "what-order-is-worth.md")
+WHOLE = ("RESULTS.md", "METHODS.md", "README.md", "paper-open-points.md", "what-order-is-worth.md")
 WITH_TABLES = (
-    *("after-the-fit.md", "choosing-without-labels.md", "order-of-samples.md", "scale.md"),
-    *("speed.md", "structure.md", "what-the-clusters-are.md"),
+    *("after-the-fit.md", "choosing-without-labels.md", "methods.md", "order-of-samples.md"),
+    *("scale.md", "speed.md", "structure.md", "what-the-clusters-are.md"),
 )
 
 
@@ -51,6 +53,79 @@ def test_a_changed_row_changes_the_pages(results, monkeypatch):
     assert all(make() != page for make, page in zip(makers, plain, strict=True))
 
 
+def test_a_changed_table_changes_the_sentence_in_the_readme(results, monkeypatch):
+    said = "holds the number of classes, within 1 or 10%, on 8 of 9 data sets; its first number is"
+    monkeypatch.setattr(results.page_tables, "rows_for", lambda name: [{"1": "4 of 9", "5": "8"}])
+    assert results.readme_list().endswith(f"{said} right on 4.")
+
+
+# --- pictures ---
+
+NOT_FROM_ROWS = {  # picture: what draws it
+    **dict.fromkeys(("figure1.png", "figure2.png"), "a fit of NGs in results.py --figures"),
+    "demo.png": "make figure",
+    **{f"report-{name}.png": "polyspan fit --report, by hand"
+       for name in ("breast_tcga", "gbm", "nutrimouse", "phone")},
+}  # fmt: skip
+
+
+@pytest.mark.slow  # reads all rows; draws nothing
+def test_pictures_are_those_of_the_rows(results, monkeypatch):
+    kept = json.loads(results.MADE_FROM.read_text("utf-8"))
+    there = {path.name for path in results.IMAGES.glob("*.png")}
+    assert set(kept) | set(NOT_FROM_ROWS) == there
+    assert results.made_from() == kept, "run python benchmarks/results.py --figures"
+
+
+def test_a_changed_number_changes_the_hash(results):
+    lines = [["GRMSC", [0.5, 0.25]], ["LRR", [0.125, 1.0]]]
+    same = results._hash(lines)
+    assert results._hash(lines[::-1]) == same
+    assert results._hash([["GRMSC", (0.5 + 1e-12, 0.25)], lines[1]]) == same
+    assert results._hash([["GRMSC", [0.5001, 0.25]], lines[1]]) != same
+    assert results._hash([["RMSC", [0.5, 0.25]], lines[1]]) != same
+    assert results._hash(lines[:1]) != same
+
+
+def test_a_changed_row_changes_the_hashes(results, tiny, monkeypatch):
+    monkeypatch.setattr(results, "_script", lambda name: NoOrder)
+    monkeypatch.setattr(results, "rows_of", lambda name, order="shuffled", read=results.rows_of: (
+        read("paper", order)))  # fmt: skip
+    monkeypatch.setattr(
+        results, "protocol_of", lambda name, read=results.protocol_of: read("paper")
+    )
+    tiny()
+    before = results.made_from()
+    assert set(before) == {
+        *("budget-ngs.png", "budget-three_sources.png", "figure3.png", "order-effect.png"),
+        "scores.png",
+    }
+    (results.STORES / "paper.jsonl.gz").unlink()
+    tiny(nmi=0.4)
+    after = results.made_from()
+    assert [name for name in before if before[name] == after[name]] == ["order-effect.png"]
+
+
+class NoOrder:
+    """The script of the order, without rows."""
+
+    STORE = BENCHMARKS / "results" / "order.jsonl.gz"
+    effects = staticmethod(lambda rows: {})
+
+
+# --- stores ---
+
+
+@pytest.mark.parametrize(
+    "path", sorted((BENCHMARKS / "results").glob("*.jsonl.gz")), ids=lambda path: path.name
+)
+def test_stores_are_small(path):
+    """In a repository every copy has them."""
+    with gzip.open(path) as file:
+        rows = sum(1 for _ in file)
+    assert path.stat().st_size <= 120 * rows
+
+
 def test_the_page_on_the_order_of_a_file_needs_all_seeds_of_both_orders():
     order = benchmark("order")
     rows = [
@@ -81,7 +156,7 @@ def test_rows_have_the_keys_of_their_jobs_and_their_order(name):
         assert {row["order"] for row in rows} <= {order}
         assert {row.get("ties") for row in rows} <= ({"row"} if order == "file" else {None})
         assert all(row["key"] == key(row) for row in rows)
-        assert path.stat().st_size <= 120 * len(rows) if rows else order == "shuffled"
+        assert rows or order == "shuffled"
         if order == "shuffled":
             protocol = read_protocol(BENCHMARKS / f"{name}.toml")
             jobs = [job for stage in STAGES for job in stage(protocol, rows)]
@@ -154,7 +229,7 @@ def test_a_part_of_a_run_shows_what_is_complete(results, tiny):
     assert {row["order"] for row in results.in_force("paper")} == {"file"}
     earlier = results.rows_of("paper", "file")
     text = results.changed(rows, earlier)
-    assert "| 3-Sources | GRMSC | tuned (4) | 0.7000 | 0.6000 | 0.6000 | -0.1000 |" in text
+    assert "| 3-Sources | GRMSC | tuned (4) | 0.7000 | 0.7000 | 0.6000 | 0.6000 | -0.1000 |" in text
     assert "NGs" not in text
     tiny()
     rows = results.complete("paper")
@@ -181,7 +256,77 @@ def test_the_checks_are_compared_with_what_is_shared(results):
     text = results.checked(rows)
     assert "1 solved afresh" in text
     assert "is +0.0100 in the mean and +0.0100 at most (M on NGs)" in text
+    assert "No fresh run lies outside the range of the shared ones." in text
     assert results.checked(rows[:2]) == ""
+    outside = [*rows, row | {"solve": "own", "nmi": 0.72}]
+    assert results.checked(outside).endswith(
+        "On 1 of 1 pairs of a method and a data set, a fresh run lies outside the range of the "
+        "shared ones (NMI):\n\n| data | method | shared runs | runs solved afresh |\n"
+        "|---|---|---|---|\n"
+        "| NGs | M | 0.5000 or 0.7000 | 0.6100, 0.7200 |"
+    )
+    below = [*rows, row | {"solve": "shared", "nmi": 0.61}, row | {"solve": "own", "nmi": 0.4998}]
+    assert "| NGs | M | 0.5000 to 0.7000 | 0.4998, 0.6100 |" in results.checked(below)
+
+
+def grmsc_rows(order, setting, first, finals):
+    """Rows of GRMSC on NGs: one run in the grid, if there is one, and the final ones."""
+    row = dict.fromkeys(("protocol", "reason", "solve"), "x")
+    row |= {"dataset": "NGs", "source": {"name": "ngs"}, "method": "GRMSC", "selection": "tuned"}
+    row |= {"params": {"lam1": setting}, "order": order, "status": "ok", "converged": True}
+    row |= {"paper": None, "seconds": 1.0} | dict.fromkeys(SCORES, 0.5)
+    runs = [("tune", 0, first)] if first else []
+    runs += [("final", seed, nmi) for seed, nmi in enumerate(finals)]
+    return [
+        row | {"stage": stage, "seed": seed, "nmi": nmi, "key": f"{setting}{stage}{seed}"}
+        for stage, seed, nmi in runs
+    ]
+
+
+@pytest.mark.parametrize(
+    ("earlier", "now", "passed", "shuffled", "said"),
+    [
+        ([0.9, 0.7], [0.85, 0.95], 0.75, 0.8,
+         "and was lucky: 0.9000, where the mean of its 2 runs is 0.8000. The present setting had "
+         "0.7500 with that seed and was passed over; the mean of its 2 shuffled runs is 0.9000. So "
+         "the score rises with another setting."),
+        ([0.9, 0.7], [0.8, 0.8], None, None,
+         "and was lucky: 0.9000, where the mean of its 2 runs is 0.8000."),
+        ([0.95, 0.95], [0.94, 0.94], 0.93, 0.91,
+         "the earlier setting has 0.9500 in the order of the file and 0.9100 shuffled. All 2 runs "
+         "in the order of the file have the same score, so a lucky k-means did not choose it"),
+        ([0.95, 0.94], [0.94, 0.94], 0.93, 0.91, "and 0.9100 shuffled."),
+        ([0.95, 0.95], [0.945, 0.945], 0.93, 0.945, "the two scores are level."),
+        ([0.95, 0.95], [0.9, 0.9], None, None, "the rows do not tell why."),
+    ],
+)  # fmt: skip
+def test_a_change_of_setting_is_explained(results, earlier, now, passed, shuffled, said):
+    before = grmsc_rows("file", 1.0, earlier[0], earlier) + grmsc_rows("file", 2.0, passed, [])
+    after = grmsc_rows("shuffled", 2.0, now[0], now) + grmsc_rows("shuffled", 1.0, shuffled, [])
+    _, table, words = results.moved(after, before)
+    assert f"| NGs | lam1 1.0 | {sum(earlier) / 2:.4f} | {earlier[0]:.4f} |" in table
+    assert said in words
+    assert ("lucky: " in words) == ("lucky: " in said)
+    assert ("All 2 runs" in words) == ("All 2 runs" in said)
+    assert ("rises" in words) == ("rises" in said)
+    assert results.moved(after, grmsc_rows("file", 2.0, 0.9, [0.9, 0.9])) == []
+
+
+def test_the_baseline_is_in_the_comparison_with_the_paper(results, tiny):
+    tiny()
+    by = results.found(results.complete("paper"))
+    for dataset in ("3-Sources", "NGs"):  # `published` is that of the row GRMSC() of the paper
+        by[dataset, "GRMSC", "default"] = by[dataset, "GRMSC", "tuned"]
+    line = "| NGs | GRMSC | tuned (4) | GRMSC | 0.9547(0.0000) -0.3547 |"
+    old = "## Results\n\n| NGs | x |\n\n## Comparison with the paper\n\nThe paper's values.\n\n"
+    old += f"{line}\n{line}"
+    new = results.with_baseline(old, by).splitlines()
+    (at,) = [i for i, one in enumerate(new) if one.startswith("| NGs | ConcatSpectral")]
+    assert new[at].startswith(
+        "| NGs | ConcatSpectral | default | none; beside GRMSC | 0.9547(0.0000) -0.4547 |"
+    )
+    assert new[at + 1 :] == [line, line]
+    assert "beside the paper's GRMSC, not tuned." in new[6]
 
 
 @pytest.mark.slow
