@@ -32,6 +32,9 @@ from polyspan import (
     MeanGraph,
 )
 from polyspan.graphs.proximity import first_order
+from polyspan.inputs.scaling import unit
+from polyspan.methods.fpmvs import solve_fpmvs
+from polyspan.methods.lmsc import solve_lmsc
 from polyspan.metrics import clustering_scores
 
 N = 42
@@ -56,7 +59,8 @@ RELEASED = [
 ]
 # Their neighbours are approximate among more than 20,000 samples.
 APPROXIMATE = [MeanGraph, NEMO, ConcatSpectral, SNF, CGD]
-POOL = [MeanGraph(), ConcatSpectral(), ConcatKMeans(n_init=1)]
+BLIND_POOL = [MeanGraph(), MeanGraph(n_neighbors=5), ConcatSpectral(), NEMO(), GRMSC(), SNF()]
+RANDOM_POOL = [MeanGraph(), ConcatSpectral(), ConcatKMeans(n_init=1)]
 
 
 def counts():
@@ -195,17 +199,17 @@ def test_new_samples_do_not_see_the_order_of_the_fitted_ones(make):
     assert clustering_scores(*found)["ari"] > 0.999
 
 
-def apart_in_the_mean(fitted):
+def apart_in_the_mean(fitted, data=DATA):
     """Mean NMI of ten seeds, sorted by class minus shuffled, and two standard errors of it."""
     scores = np.zeros((2, 10))  # the mean over the data sets
-    for make in DATA:
+    for make in data:
         views = make()
         for seed in range(10):
             orders = np.arange(N), np.random.default_rng(seed).permutation(N)
             for row, order in enumerate(orders):
                 model = fitted([X[order] for X in views], seed)
                 nmi = clustering_scores(CLASSES[order], model.labels_)["nmi"]
-                scores[row, seed] += nmi / len(DATA)
+                scores[row, seed] += nmi / len(data)
     error = np.sqrt(np.sum(np.var(scores, axis=1, ddof=1)) / 10)
     given, shuffled = np.mean(scores, axis=1)
     return given - shuffled, 2 * error
@@ -234,13 +238,56 @@ def test_so_are_their_released_programs(name):
     assert abs(apart) <= chance
 
 
+@pytest.mark.parametrize("make", DATA)
+@pytest.mark.parametrize("as_released", [False, True, "corrected"])
+def test_lmsc_moves_with_its_start(as_released, make):
+    X, H = unit(np.hstack(make())), np.random.default_rng(5).uniform(size=(10, N))
+    Z, latent = solve_lmsc(X, H, lam_rank=0.1, as_released=as_released)
+    for order in SHUFFLES:
+        found, other = solve_lmsc(X[order], H[:, order], lam_rank=0.1, as_released=as_released)
+        wanted = Z[np.ix_(order, order)]
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-8 * np.max(np.abs(Z)))
+        wanted = latent[:, order]
+        np.testing.assert_allclose(other, wanted, rtol=0, atol=1e-8 * np.max(np.abs(latent)))
+
+
+@pytest.mark.parametrize("make", DATA)
+@pytest.mark.parametrize("as_released", [False, True])
+def test_fpmvs_moves_with_its_start(as_released, make):
+    Xs = [unit(X) for X in make()]
+    start = np.eye(3, N)[:, np.random.default_rng(5).permutation(N)]
+    Z = solve_fpmvs(Xs, start, as_released=as_released)[0]
+    for order in SHUFFLES:
+        own = [X[order] for X in Xs]
+        found = solve_fpmvs(own, start[:, order], as_released=as_released)[0]
+        np.testing.assert_allclose(found, Z[:, order], rtol=0, atol=1e-8)
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:ConsensusClusterer. no certainty")
 def test_a_consensus_is_blind_in_the_mean():
     apart, chance = apart_in_the_mean(
-        lambda views, seed: ConsensusClusterer(3, members=POOL, random_state=seed).fit(views)
+        lambda views, seed: ConsensusClusterer(3, members=RANDOM_POOL, random_state=seed).fit(
+            views
+        ),
+        [binary],
     )
     assert abs(apart) <= chance
+
+
+@pytest.mark.parametrize("make", [counts, duplicates])  # binary: a k-means finds another optimum
+def test_a_consensus_of_blind_members_does_not_see_the_order(make):
+    views = make()
+    one = ConsensusClusterer(3, members=BLIND_POOL, random_state=0).fit(views)
+    for order in SHUFFLES:
+        two = ConsensusClusterer(3, members=BLIND_POOL, random_state=0).fit(
+            [X[order] for X in views]
+        )
+        assert clustering_scores(one.labels_[order], two.labels_)["ari"] > 0.999
+        np.testing.assert_allclose(two.certainty_, one.certainty_[order], rtol=0, atol=1e-8)
+        for before, after in zip(one.table_, two.table_, strict=True):
+            for key in ("agreement", "modularity", "nearness"):
+                assert abs(before[key] - after[key]) < 1e-8, key
 
 
 @pytest.mark.parametrize(
