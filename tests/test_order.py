@@ -4,8 +4,10 @@ Public files are sorted by class, so a method that sees the order of the samples
 The data here are sorted by class and full of ties: counts, binary features, duplicates.
 """
 
+import re
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,6 +33,7 @@ from polyspan import (
     ConsensusClusterer,
     MeanGraph,
 )
+from polyspan.cli.main import main
 from polyspan.graphs.proximity import first_order
 from polyspan.inputs.scaling import unit
 from polyspan.methods.fpmvs import solve_fpmvs
@@ -319,3 +322,17 @@ def test_the_methods_with_approximate_neighbors_are_these(name, monkeypatch):
         monkeypatch.setattr(module, "EXACT_BELOW", N - 1)
     sees = METHODS[name] in APPROXIMATE
     assert (moved(name, binary) > 1e-3) == sees
+
+
+@pytest.mark.slow
+def test_the_page_shows_what_the_audit_prints(data_dir, monkeypatch, capsys):
+    page = (Path(__file__).parents[1] / "docs" / "order-of-samples.md").read_text("utf-8")
+    command = re.search(r"```bash\npolyspan (.*)\n", page)[1]
+    shown = re.search(r"```text\n(.*?)```", page, flags=re.S)[1]
+    monkeypatch.setenv("POLYSPAN_DATA", str(data_dir))
+    main(command.split())
+    number = r"\d+\.\d+"
+    texts = [" ".join(text.split()) for text in (shown, capsys.readouterr().out)]
+    assert re.sub(number, "0", texts[0]) == re.sub(number, "0", texts[1])
+    found = [np.array(re.findall(number, text), dtype=float) for text in texts]
+    np.testing.assert_allclose(*found, rtol=0, atol=0.02)  # of another BLAS
