@@ -157,24 +157,28 @@ def first_order(X: Any, k: int, rule: str) -> np.ndarray:
     return np.minimum(near, near.T) * gaussian(D2, median_distance(D2))
 
 
-def ties(works: Iterable[tuple[str, int]]) -> Iterator[list[object]]:
-    """Yield the lines of data sets and numbers of neighbours."""
+def ties(works: Iterable[tuple[str, int]], runs: int = 1) -> Iterator[list[object]]:
+    """Yield the lines of data sets and numbers of neighbours; of several runs, mean (std)."""
     for name, k in works:
         data = load_dataset(name)
-        orders = {
-            "sorted": np.argsort(data.labels, kind="stable"),
-            "shuffled": np.random.default_rng(0).permutation(len(data.labels)),
-        }
+        by_class = np.argsort(data.labels, kind="stable")
+        shuffled = [np.random.default_rng(run).permutation(len(by_class)) for run in range(runs)]
+        orders = {"sorted": [by_class] * runs, "shuffled": shuffled}
         for rule in RULES:
-            for order, rows in orders.items():
+            for order, several in orders.items():
                 if order == "sorted" and rule != "row number":
                     continue  # the same as shuffled
-                views = [view[rows] for view in data.views]
-                graphs = [first_order(unit(view), k, rule) for view in views]
-                model = GRMSC(data.n_clusters, graphs=graphs, random_state=0).fit(views)
-                nmi = clustering_scores(data.labels[rows], model.labels_)["nmi"]
-                density = np.mean([np.mean(graph > 0) for graph in graphs])
-                yield [name, k, rule, order, f"{density:.3f}", f"{nmi:.3f}"]
+                scores, densities = [], []
+                for seed, rows in enumerate(several):
+                    views = [view[rows] for view in data.views]
+                    graphs = [first_order(unit(view), k, rule) for view in views]
+                    model = GRMSC(data.n_clusters, graphs=graphs, random_state=seed).fit(views)
+                    scores.append(clustering_scores(data.labels[rows], model.labels_)["nmi"])
+                    densities.append(np.mean([np.mean(graph > 0) for graph in graphs]))
+                nmi = f"{np.mean(scores):.3f}"
+                if runs > 1:
+                    nmi += f" ({np.std(scores, ddof=1):.3f})"
+                yield [name, k, rule, order, f"{np.mean(densities):.3f}", nmi]
 
 
 def tensor(names: Iterable[str]) -> Iterator[list[str]]:
@@ -215,6 +219,7 @@ def main() -> None:
     parser.add_argument("--datasets", nargs="+")
     parser.add_argument("--methods", nargs="+", default=[], help="some, such as LMSC; all")
     parser.add_argument("--neighbors", nargs="+", type=int)
+    parser.add_argument("--runs", type=int, default=1, help="of ties: orders and seeds")
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--device", help="for the methods that can use one, such as cuda")
@@ -233,9 +238,9 @@ def main() -> None:
     elif asked.what == "ties":
         names = asked.datasets or dict(TIES)
         works = [(name, k) for name in names for k in asked.neighbors or (30, 150)]
-        whole = not (asked.datasets or asked.neighbors)
+        whole = not (asked.datasets or asked.neighbors) and asked.runs == 1
         header = ("data", "k", "rule", "order", "density", "NMI")
-        show(header, ties(TIES if whole else works), "order-ties", whole)
+        show(header, ties(TIES if whole else works, asked.runs), "order-ties", whole)
     elif asked.what == "consensus":
         header = ("data", "sorted", "shuffled", "sorted - shuffled", "two standard errors")
         names = asked.datasets or POOLED
