@@ -4,8 +4,10 @@ Public files are sorted by class, so a method that sees the order of the samples
 The data here are sorted by class and full of ties: counts, binary features, duplicates.
 """
 
+import re
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,8 +15,29 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
 
-from polyspan import GRMSC, LRR, METHODS, TSVDMSC, AnchorGRMSC
+import polyspan.graphs.knn
+import polyspan.graphs.neighbors
+from polyspan import (
+    CGD,
+    GRMSC,
+    LRR,
+    METHODS,
+    NEMO,
+    SNF,
+    SSC,
+    TSVDMSC,
+    AnchorGRMSC,
+    BestSingleView,
+    ConcatKMeans,
+    ConcatSpectral,
+    ConsensusClusterer,
+    MeanGraph,
+)
+from polyspan.cli.main import main
 from polyspan.graphs.proximity import first_order
+from polyspan.inputs.scaling import unit
+from polyspan.methods.fpmvs import solve_fpmvs
+from polyspan.methods.lmsc import solve_lmsc
 from polyspan.metrics import clustering_scores
 
 N = 42
@@ -37,6 +60,10 @@ RELEASED = [
     for name in BLIND
     if "as_released" in METHODS[name].parameter_checks() and name not in BY_ROW
 ]
+# Their neighbours are approximate among more than 20,000 samples.
+APPROXIMATE = [MeanGraph, NEMO, ConcatSpectral, SNF, CGD]
+BLIND_POOL = [MeanGraph(), MeanGraph(n_neighbors=5), ConcatSpectral(), NEMO(), GRMSC(), SNF()]
+RANDOM_POOL = [MeanGraph(), ConcatSpectral(), ConcatKMeans(n_init=1)]
 
 
 def counts():
@@ -175,22 +202,137 @@ def test_new_samples_do_not_see_the_order_of_the_fitted_ones(make):
     assert clustering_scores(*found)["ari"] > 0.999
 
 
-@pytest.mark.parametrize("name", RANDOM)
-def test_methods_with_random_starts_are_blind_in_the_mean(name):
-    scores = np.zeros((2, 10))  # NMI, the mean over the data sets: sorted by class, and shuffled
-    for make in DATA:
+def apart_in_the_mean(fitted, data=DATA):
+    """Mean NMI of ten seeds, sorted by class minus shuffled, and two standard errors of it."""
+    scores = np.zeros((2, 10))  # the mean over the data sets
+    for make in data:
         views = make()
         for seed in range(10):
             orders = np.arange(N), np.random.default_rng(seed).permutation(N)
             for row, order in enumerate(orders):
-                model = fit(name, [X[order] for X in views], random_state=seed, **RANDOM[name])
+                model = fitted([X[order] for X in views], seed)
                 nmi = clustering_scores(CLASSES[order], model.labels_)["nmi"]
-                scores[row, seed] += nmi / len(DATA)
-    error = np.sqrt(np.sum(np.var(scores, axis=1, ddof=1)) / 10)  # of the difference of the means
+                scores[row, seed] += nmi / len(data)
+    error = np.sqrt(np.sum(np.var(scores, axis=1, ddof=1)) / 10)
     given, shuffled = np.mean(scores, axis=1)
-    assert abs(given - shuffled) <= 2 * error
+    return given - shuffled, 2 * error
+
+
+@pytest.mark.parametrize("name", RANDOM)
+def test_methods_with_random_starts_are_blind_in_the_mean(name):
+    apart, chance = apart_in_the_mean(
+        lambda views, seed: fit(name, views, random_state=seed, **RANDOM[name])
+    )
+    assert abs(apart) <= chance
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name == "lmsc" else ())
+        for name in RANDOM
+        if "as_released" in METHODS[name].parameter_checks()
+    ],
+)
+def test_so_are_their_released_programs(name):
+    apart, chance = apart_in_the_mean(
+        lambda views, seed: fit(name, views, random_state=seed, as_released=True)
+    )
+    assert abs(apart) <= chance
+
+
+@pytest.mark.parametrize("make", DATA)
+@pytest.mark.parametrize("as_released", [False, True, "corrected"])
+def test_lmsc_moves_with_its_start(as_released, make):
+    X, H = unit(np.hstack(make())), np.random.default_rng(5).uniform(size=(10, N))
+    Z, latent = solve_lmsc(X, H, lam_rank=0.1, as_released=as_released)
+    for order in SHUFFLES:
+        found, other = solve_lmsc(X[order], H[:, order], lam_rank=0.1, as_released=as_released)
+        wanted = Z[np.ix_(order, order)]
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-8 * np.max(np.abs(Z)))
+        wanted = latent[:, order]
+        np.testing.assert_allclose(other, wanted, rtol=0, atol=1e-8 * np.max(np.abs(latent)))
+
+
+@pytest.mark.parametrize("make", DATA)
+@pytest.mark.parametrize("as_released", [False, True])
+def test_fpmvs_moves_with_its_start(as_released, make):
+    Xs = [unit(X) for X in make()]
+    start = np.eye(3, N)[:, np.random.default_rng(5).permutation(N)]
+    Z = solve_fpmvs(Xs, start, as_released=as_released)[0]
+    for order in SHUFFLES:
+        own = [X[order] for X in Xs]
+        found = solve_fpmvs(own, start[:, order], as_released=as_released)[0]
+        np.testing.assert_allclose(found, Z[:, order], rtol=0, atol=1e-8)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:ConsensusClusterer. no certainty")
+def test_a_consensus_is_blind_in_the_mean():
+    apart, chance = apart_in_the_mean(
+        lambda views, seed: ConsensusClusterer(3, members=RANDOM_POOL, random_state=seed).fit(
+            views
+        ),
+        [binary],
+    )
+    assert abs(apart) <= chance
+
+
+@pytest.mark.parametrize("make", [counts, duplicates])  # binary: a k-means finds another optimum
+def test_a_consensus_of_blind_members_does_not_see_the_order(make):
+    views = make()
+    one = ConsensusClusterer(3, members=BLIND_POOL, random_state=0).fit(views)
+    for order in SHUFFLES:
+        two = ConsensusClusterer(3, members=BLIND_POOL, random_state=0).fit(
+            [X[order] for X in views]
+        )
+        assert clustering_scores(one.labels_[order], two.labels_)["ari"] > 0.999
+        np.testing.assert_allclose(two.certainty_, one.certainty_[order], rtol=0, atol=1e-8)
+        for before, after in zip(one.table_, two.table_, strict=True):
+            for key in ("agreement", "modularity", "nearness"):
+                assert abs(before[key] - after[key]) < 1e-8, key
+
+
+@pytest.mark.parametrize(
+    ("cls", "make"),
+    # Not SSC with duplicates: five pieces and three clusters, so that labels are arbitrary.
+    [(LRR, counts), (LRR, binary), (LRR, duplicates), (SSC, counts), (SSC, binary)],
+)
+def test_the_best_single_view_is_the_same_one(cls, make):
+    views = make()
+    one = BestSingleView(cls(3, random_state=0)).fit(views)
+    for order in SHUFFLES:
+        two = BestSingleView(cls(3, random_state=0)).fit([X[order] for X in views])
+        assert two.best_view_ == one.best_view_
+        np.testing.assert_allclose(two.scores_, one.scores_, rtol=0, atol=1e-8)
+        assert clustering_scores(one.labels_[order], two.labels_)["ari"] > 0.999
+        for before, after in zip(one.estimators_, two.estimators_, strict=True):
+            W = before.affinity_matrix_[np.ix_(order, order)]
+            assert np.max(np.abs(after.affinity_matrix_ - W)) < 1e-8 * np.max(np.abs(W))
 
 
 def test_what_is_exempt_says_so():
-    for cls in (TSVDMSC, AnchorGRMSC):
-        assert "order of the samples" in cls.__doc__
+    for cls in (TSVDMSC, AnchorGRMSC, *APPROXIMATE):
+        assert "order of the samples" in " ".join(cls.__doc__.split()), cls.__name__
+
+
+@pytest.mark.parametrize("name", BLIND)
+def test_the_methods_with_approximate_neighbors_are_these(name, monkeypatch):
+    for module in (polyspan.graphs.knn, polyspan.graphs.neighbors):
+        monkeypatch.setattr(module, "EXACT_BELOW", N - 1)
+    sees = METHODS[name] in APPROXIMATE
+    assert (moved(name, binary) > 1e-3) == sees
+
+
+@pytest.mark.slow
+def test_the_page_shows_what_the_audit_prints(data_dir, monkeypatch, capsys):
+    page = (Path(__file__).parents[1] / "docs" / "order-of-samples.md").read_text("utf-8")
+    command = re.search(r"```bash\npolyspan (.*)\n", page)[1]
+    shown = re.search(r"```text\n(.*?)```", page, flags=re.S)[1]
+    monkeypatch.setenv("POLYSPAN_DATA", str(data_dir))
+    main(command.split())
+    number = r"\d+\.\d+"
+    texts = [" ".join(text.split()) for text in (shown, capsys.readouterr().out)]
+    assert re.sub(number, "0", texts[0]) == re.sub(number, "0", texts[1])
+    found = [np.array(re.findall(number, text), dtype=float) for text in texts]
+    np.testing.assert_allclose(*found, rtol=0, atol=0.02)  # of another BLAS

@@ -222,7 +222,9 @@ def fake_count_rules(script, patch):
 
 
 def fake_order(script, patch):
-    patch(script, "ties", lambda works: ([*one, "shared", "sorted", "1", "1"] for one in works))
+    rest = ("shared", "sorted", "1", "1")
+    patch(script, "ties", lambda works, runs: ([*one, *rest] for one in works))
+    patch(script, "consensus", lambda names: ([one, *"1234"] for one in names))
     patch(script, "tensor", lambda names: ([one, "1", *map(str, script.MEANS)] for one in names))
 
 
@@ -265,6 +267,8 @@ RUNS = [  # script, how its measuring is replaced, arguments; what is kept; othe
     ("count_rules", fake_count_rules, ["--rejected"], {"count-rejected", "count-noise"},
      ["--rejected", "--dataset", "ngs", "--seed", "1"]),
     ("order", fake_order, ["ties"], {"order-ties"}, ["ties", "--neighbors", "30"]),
+    ("order", fake_order, ["ties"], {"order-ties"}, ["ties", "--runs", "2"]),
+    ("order", fake_order, ["consensus"], {"order-consensus"}, ["consensus", "--datasets", "ngs"]),
     ("order", fake_order, ["tensor"], {"order-tensor"}, ["tensor", "--datasets", "ngs"]),
     ("eigenvectors", fake_eigenvectors, [], {"eigen-solvers", "eigen-columns"}, ["--n", "30000"]),
     ("scalings", fake_scalings, [], {"scalings-of-counts", "scalings-plain"}, ["--seeds", "1"]),

@@ -106,6 +106,11 @@ class ConcatSpectral(GraphClusterer):
     affinity_matrix_ : scipy.sparse matrix
         The k-NN graph.
 
+    Notes
+    -----
+    Among more than 20,000 samples the neighbours are approximate (`polyspan.graphs.knn`): the graph
+    depends a little on the order of the samples then.
+
     Examples
     --------
     >>> from polyspan import ConcatSpectral

@@ -81,6 +81,11 @@ class CGD(GraphClusterer):
     weights_ : (m,) array
         Weights b_v of the views.
 
+    Notes
+    -----
+    Among more than 20,000 samples, if there is memory for their n x n matrices, the neighbours are
+    approximate (`polyspan.graphs.knn`): A depends a little on the order of the samples then.
+
     Examples
     --------
     >>> from polyspan import CGD

@@ -61,6 +61,11 @@ class NEMO(GraphClusterer):
     affinity_matrix_ : scipy.sparse matrix
         The mean graph W.
 
+    Notes
+    -----
+    Among more than 20,000 samples the neighbours are approximate (`polyspan.graphs.knn`): W
+    depends a little on the order of the samples then.
+
     Examples
     --------
     >>> from polyspan import NEMO

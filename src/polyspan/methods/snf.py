@@ -73,6 +73,11 @@ class SNF(GraphClusterer):
     affinity_matrix_ : (n, n) array
         The fused similarities.
 
+    Notes
+    -----
+    Among more than 20,000 samples, if there is memory for their n x n matrices, the neighbours are
+    approximate (`polyspan.graphs.knn`): the result depends a little on the order of the samples.
+
     Examples
     --------
     >>> from polyspan import SNF
