@@ -276,6 +276,13 @@ def test_modularity_counts_as_much_as_agreement():
     np.testing.assert_allclose(weights, np.r_[np.zeros(5), np.full(5, 0.2)])
 
 
+def test_members_that_differ_by_rounding_have_one_rank():
+    labels = np.array([[0, 0, 1, 1]] * 3)
+    quality = np.array([[0.5], [0.5 + 1e-15], [0.5 - 1e-15]])
+    _, scores, _ = rank_members(labels, ["a", "b", "c"], ["a", "b", "c"], quality)
+    assert len(set(scores)) == 1
+
+
 def test_members_that_all_agree_have_equal_weights():
     labels = np.tile(np.repeat([0, 1], 10), (3, 1))
     agreement, _, weights = rank_members(labels, ["a", "b", "c"], ["a", "b", "c"], np.ones((3, 1)))

@@ -60,7 +60,9 @@ def rank_members(
     A = pairwise_nmi(labels)
     m, kinds = len(A), np.array(families)
     agreement = _agreement(A, kinds)
-    scores = (rankdata(agreement) + rankdata(modularities.mean(axis=1))) / (2 * m)
+    # Rounded, so that members with the same labels have one rank in any order of the samples.
+    ranks = [rankdata(one.round(9)) for one in (agreement, modularities.mean(axis=1))]
+    scores = sum(ranks) / (2 * m)
     limit = np.sort(scores)[::-1][min(m, max(FEWEST, int(np.ceil(SHARE * m)))) - 1]
     used = scores >= limit - 1e-12  # equal ones alike
     weights = np.zeros(m)

@@ -156,7 +156,8 @@ class ConsensusClusterer(Placing, TakesFiles):
     Notes
     -----
     A sample may lack views: give its row there as NaN throughout (dense views only). Then only
-    members that allow this run: `MeanGraph` and, up to 4,000 samples, `NEMO` and `GRMSC`.
+    members that allow this run: `MeanGraph` and, up to 4,000 samples, `NEMO` and `GRMSC`. With more
+    than 20,000 samples neighbours are approximate: labels depend a little on the order of samples.
 
     Views may also be dask arrays, which need not fit into memory; they are fitted on the active
     ``distributed.Client``, if there is one, and otherwise read in chunks. The pool is then
