@@ -7,6 +7,7 @@ says which columns are shown; the cells come from ``MAKERS[NAME]``, which reads 
 """
 
 import json
+import math
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -345,6 +346,23 @@ def whole_fits() -> list[dict]:
     return found
 
 
+def growth_of_fits() -> list[dict]:
+    """How the time grows in the last runs of 100,000 and a million samples, one after the other."""
+    runs, found = read(STORES / "many.jsonl"), []
+    wanted = [(n, way) for n in (100_000, 1_000_000) for way in ("MeanGraph", "LMVSC")]
+    for first in range(len(runs) - 3):
+        few, _, many, peer = part = runs[first : first + 4]
+        if [(run["n"], run["way"]) for run in part] == wanted:
+            row = {"run": many["date"], "NMI": many["nmi"], "NMI of `LMVSC`": peer["nmi"]}
+            row["time of `LMVSC`"] = f"{many['s'] / peer['s']:.2f}"
+            row["n^x, s"], row["n^x, cpu s"] = (
+                f"{math.log10(many[key] / few[key]):.2f}" for key in ("s", "cpu s")
+            )
+            row["share of two cores"] = f"{many['cpu s'] / many['s'] / 2:.0%}"
+            found.append(row)
+    return found[-3:]
+
+
 # --- docs/after-the-fit.md ---
 
 
@@ -451,6 +469,7 @@ MAKERS = {
     "scale-smoothing": smoothing,
     "scale-peers": peers,
     "neighbors": neighbors,
+    "many-growth": growth_of_fits,
     "many": whole_fits,
     "predict": predicted,
     "missing": missing_views,
