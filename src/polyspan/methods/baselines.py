@@ -95,7 +95,8 @@ class ConcatSpectral(GraphClusterer):
         Number of clusters.
     n_neighbors : int or None, default=None
         Neighbours in the graph, including the sample itself as in scikit-learn; None is
-        min(10, n - 1). Samples tied for the last place share it.
+        min(10, n - 1). Samples tied for the last place share it. Beyond 20,000 samples they are
+        approximate: labels depend a little on the order of the samples.
     scale, n_init, views, random_state
         As in `ConcatKMeans`.
 
@@ -105,11 +106,6 @@ class ConcatSpectral(GraphClusterer):
         Cluster of every sample.
     affinity_matrix_ : scipy.sparse matrix
         The k-NN graph.
-
-    Notes
-    -----
-    Among more than 20,000 samples the neighbours are approximate (`polyspan.graphs.knn`): the graph
-    depends a little on the order of the samples then.
 
     Examples
     --------

@@ -55,10 +55,10 @@ class CGD(GraphClusterer):
     n_clusters : int, default=8
         Number of clusters.
     n_neighbors : int or None, default=None
-        Neighbours in the graph of every view; None is min(16, n - 1).
+        Neighbours in the graph of every view; None is min(16, n - 1). Beyond 20,000 samples they
+        are approximate: A depends a little on the order of the samples.
     lam_identity : float, default=0.3
-        Weight of the distance from the identity, mu in the paper; less lets the graph spread
-        farther.
+        Weight of the distance from the identity, mu in the paper; less spreads the graph more.
     view_weights : {"fixed", "adaptive"}, default="fixed"
         Equal weights of the views, or learnt ones as in the paper, which take ten times as long.
     n_rounds : int, default=10
@@ -80,11 +80,6 @@ class CGD(GraphClusterer):
         The graph A.
     weights_ : (m,) array
         Weights b_v of the views.
-
-    Notes
-    -----
-    Among more than 20,000 samples, if there is memory for their n x n matrices, the neighbours are
-    approximate (`polyspan.graphs.knn`): A depends a little on the order of the samples then.
 
     Examples
     --------

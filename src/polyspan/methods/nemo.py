@@ -40,8 +40,8 @@ class NEMO(GraphClusterer):
     n_clusters : int, default=8
         Number of clusters.
     n_neighbors : int or None, default=None
-        Neighbours in every view; None is min(20, n - 1). The paper has n over the number of
-        clusters, or n / 6.
+        Neighbours in every view; None is min(20, n - 1), in the paper n / n_clusters or n / 6.
+        Beyond 20,000 samples they are approximate: W depends a little on the order of the samples.
     mu : float, default=0.5
         Width of the kernel as a multiple of the distances around two samples.
     scale : {"unit", "standard+unit", None}, default="unit"
@@ -60,11 +60,6 @@ class NEMO(GraphClusterer):
         Cluster of every sample.
     affinity_matrix_ : scipy.sparse matrix
         The mean graph W.
-
-    Notes
-    -----
-    Among more than 20,000 samples the neighbours are approximate (`polyspan.graphs.knn`): W
-    depends a little on the order of the samples then.
 
     Examples
     --------

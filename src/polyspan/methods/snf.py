@@ -51,7 +51,8 @@ class SNF(GraphClusterer):
     n_clusters : int, default=8
         Number of clusters.
     n_neighbors : int or None, default=None
-        Neighbours of a sample in every view, K in the paper; None is min(20, n - 1).
+        Neighbours of a sample in every view, K in the paper; None is min(20, n - 1). Beyond 20,000
+        samples they are approximate: labels depend a little on the order of the samples.
     mu : float, default=0.5
         Width of the kernel as a multiple of the distances around two samples.
     n_rounds : int, default=20
@@ -72,11 +73,6 @@ class SNF(GraphClusterer):
         Cluster of every sample.
     affinity_matrix_ : (n, n) array
         The fused similarities.
-
-    Notes
-    -----
-    Among more than 20,000 samples, if there is memory for their n x n matrices, the neighbours are
-    approximate (`polyspan.graphs.knn`): the result depends a little on the order of the samples.
 
     Examples
     --------
