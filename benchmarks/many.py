@@ -8,8 +8,9 @@
 Planted as in scale.py, samples shuffled, float32; both methods run one after the other in one
 process, so that their times can be compared on a machine with other work. CPU seconds sum over the
 threads; LMVSC has one thread, because threads of BLAS that wait for each other count as well. The
-peak is that of the process so far, data included; on Dask the sum over workers and client. With
---memory a Dask worker that comes near to so many GiB writes what it does not need at once to disk.
+peak is that of the process so far, data included; on Dask the sum over workers and client, and the
+row also has the seconds that tasks took, by steps, summed over the workers. With --memory a Dask
+worker that comes near to so many GiB writes what it does not need at once to disk.
 """
 
 import argparse
@@ -34,6 +35,11 @@ SPILL = {
     f"distributed.worker.memory.{what}": share
     for what, share in (("target", 0.8), ("spill", 0.85), ("pause", 0.95), ("terminate", False))
 }
+
+# Steps of a fit on Dask by their tasks, in the order in which they begin; a step lasts to the next.
+STEPS = {"from": "data", "_cells": "order", "_assign": "neighbours", "_sum": "graph",
+         "_join": "start", "_dense": "vectors of groups", "_spread": "eigenvectors",
+         "_first_columns": "k-means"}  # fmt: skip
 
 
 def peak():
@@ -76,11 +82,24 @@ def part(start, n, view, features):
     return X, labels
 
 
+def by_step(tasks):
+    """Seconds that tasks computed, in the steps in which they began."""
+    found, step, later = dict.fromkeys(STEPS.values(), 0.0), "data", list(STEPS)
+    spans = [(span["start"], span["stop"], str(task["key"]).lstrip("('").split("-")[0])
+             for task in tasks for span in task["startstops"]
+             if span["action"] == "compute"]  # fmt: skip
+    for start, stop, name in sorted(spans):
+        if name in later:
+            step, later = STEPS[name], later[later.index(name) + 1 :]
+        found[step] += stop - start
+    return {step: round(seconds) for step, seconds in found.items()}
+
+
 def on_dask(n, views, features, workers, threads, memory):
     import dask
     import dask.array as da
     from dask import delayed
-    from distributed import Client, LocalCluster
+    from distributed import Client, LocalCluster, get_task_stream
 
     spans = [(a, min(ROWS, n - a)) for a in range(0, n, ROWS)]
     lazy = []
@@ -96,7 +115,8 @@ def on_dask(n, views, features, workers, threads, memory):
         Client(cluster) as client,
     ):  # fmt: skip
         started = time.perf_counter()
-        model = MeanGraph(C, random_state=0).fit(lazy)
+        with get_task_stream(client=client) as stream:
+            model = MeanGraph(C, random_state=0).fit(lazy)
         seconds = time.perf_counter() - started
         cpu = sum(client.run(time.process_time).values())
         held = [round(one, 2) for one in [*client.run(peak).values(), peak()]]
@@ -105,7 +125,7 @@ def on_dask(n, views, features, workers, threads, memory):
     of = f" of {threads} threads" * (threads > 1)
     told({"n": n, "way": f"MeanGraph, Dask, {workers} workers{of}", "s": round(seconds, 1),
           "cpu s": round(cpu, 1), "peak GiB": f"{sum(held):.2f} ({held})",
-          "nmi": round(nmi, 4)})  # fmt: skip
+          "nmi": round(nmi, 4), "steps": by_step(stream.data)})  # fmt: skip
 
 
 def main():

@@ -4,7 +4,7 @@ import scipy.sparse as sp
 
 from polyspan.chunked.workers import Threads, bounds
 from polyspan.graphs import neighbors as module
-from polyspan.graphs.neighbors import neighbors, recall
+from polyspan.graphs.neighbors import cell_centres, cell_tree, nearest_cells, neighbors, recall
 from polyspan.graphs.proximity import first_order, median_distance, squared_distances
 from polyspan.graphs.sparse_laplacian import sparse_graph
 
@@ -91,6 +91,34 @@ def test_cells_with_too_few_samples(monkeypatch):
     ids, squares, *_ = search(X, 3)
     assert set(ids[:, 2]) == {-1}
     assert np.all(np.isinf(squares[ids == -1]))
+
+
+def test_near_centres_have_near_numbers():
+    X = np.random.default_rng(0).uniform(size=(900, 2))
+    centres = cell_centres(X, 100, 0)
+    steps = np.linalg.norm(np.diff(centres, axis=0), axis=1)
+    shuffled = np.linalg.norm(
+        np.diff(np.random.default_rng(1).permutation(centres), axis=0), axis=1
+    )
+    assert steps.mean() < 0.6 * shuffled.mean()
+
+
+def test_cells_among_many_centres_are_searched_around_a_root(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, centres = rng.uniform(size=(500, 2)), cell_centres(rng.uniform(size=(2000, 2)), 225, 0)
+    flat = nearest_cells(X, cell_tree(centres), 4)
+    D2 = ((X[:, None] - centres) ** 2).sum(axis=2)
+    np.testing.assert_array_equal(flat, np.argsort(D2, axis=1)[:, :4])
+    monkeypatch.setattr(module, "FLAT", 100)
+    tree = cell_tree(centres)
+    assert tree.roots.shape == (15, 2)
+    assert tree.around.shape == (15, 90)
+    found = nearest_cells(X, tree, 4)
+    # In the plane, 6 times the centres of a root hold nearly all that are near to its samples.
+    assert np.mean(found[:, 0] == flat[:, 0]) > 0.99
+    assert np.mean([np.isin(a, b).mean() for a, b in zip(flat, found, strict=True)]) > 0.99
+    monkeypatch.setattr(module, "AROUND", 15)
+    np.testing.assert_array_equal(nearest_cells(X, cell_tree(centres), 4), flat)
 
 
 def test_duplicates_are_neighbours():

@@ -8,10 +8,12 @@ import scipy.sparse as sp
 from polyspan.base.graph import GraphClusterer
 from polyspan.base.spine import MultiViewClusterer
 from polyspan.chunked.chunks import make_chunks
+from polyspan.chunked.order import near_together
 from polyspan.chunked.sources import is_large, open_views
 from polyspan.chunked.workers import Cluster, Threads, active_client
 from polyspan.clustering.coarse import normalized_rows
 from polyspan.clustering.large import cluster_blocks
+from polyspan.graphs.neighbors import EXACT_BELOW
 from polyspan.inputs.memory import available_memory, check_memory
 from polyspan.inputs.scaling import numpy_views
 from polyspan.inputs.views import Views, remember
@@ -47,7 +49,7 @@ class TakesFiles(MultiViewClusterer):
 class ChunkedGraphClusterer(GraphClusterer, TakesFiles):
     """Base of methods whose graph can be found by rows; samples may lack views.
 
-    A subclass has ``rows(workers, chunks, spans)``, which returns the blocks of W.
+    A subclass has ``rows(workers, chunks, spans, order)``, which returns the blocks of W.
     """
 
     def check(self, X: Any) -> Views:
@@ -69,8 +71,17 @@ class ChunkedGraphClusterer(GraphClusterer, TakesFiles):
         """Scale samples, in NumPy; those of large views are scaled chunk by chunk."""
         return [] if is_large(views.arrays) else numpy_views(views, self.scale)
 
-    def rows(self, workers: Any, chunks: list[Any], spans: list[tuple[int, int]]) -> list[Any]:
-        """Blocks of rows of W, which stay on the workers."""
+    def rows(
+        self,
+        workers: Any,
+        chunks: list[Any],
+        spans: list[tuple[int, int]],
+        order: np.ndarray | None = None,
+    ) -> list[Any]:
+        """Blocks of rows of W, which stay on the workers; the list of chunks is emptied.
+
+        ``order`` has the numbers of the samples in the rows, if they are not in order.
+        """
         raise NotImplementedError
 
     def _check_scaled(self, views: Views, Xs: list[Array]) -> None:
@@ -98,11 +109,12 @@ class ChunkedGraphClusterer(GraphClusterer, TakesFiles):
             chunks, spans, _ = make_chunks(
                 workers, views, size, self.scale, dtype, new=True, missing=True
             )
-            rows = self.rows(workers, chunks, spans)
-            chunks.clear()  # their memory is needed
             if client is None:
-                return Solution(sp.vstack(rows, format="csr"))
-            blocks, root = normalized_rows(workers, rows, spans)
-            del rows
+                return Solution(sp.vstack(self.rows(workers, chunks, spans), format="csr"))
+            order = None
+            if views.n_samples > EXACT_BELOW:  # where ties depend on the order anyway
+                chunks, spans, order = near_together(workers, chunks, spans)
+            blocks, root = normalized_rows(workers, self.rows(workers, chunks, spans, order), spans)
             given = self._given("n_clusters", "n_init", "random_state")
-            return Solution(cluster_blocks(workers, blocks, spans, root=root, **given))
+            labels = cluster_blocks(workers, blocks, spans, root=root, order=order, **given)
+            return Solution(labels if order is None else labels[np.argsort(order)])

@@ -13,15 +13,21 @@ import numpy as np
 import scipy.sparse as sp
 
 from polyspan.chunked.chunks import Span
+from polyspan.chunked.order import drawn_samples
 from polyspan.chunked.workers import Cluster, Threads, pick
 from polyspan.graphs.knn import SEVENTH
-from polyspan.graphs.neighbors import Found, centre_samples, neighbors, stack
+from polyspan.graphs.neighbors import Found, neighbors
 from polyspan.inputs.rows import missing_rows
 from polyspan.solvers.arrays import Array
 
 
 def mean_graph_rows(
-    workers: Threads | Cluster, chunks: list[Any], spans: list[Span], k: int, weights: str
+    workers: Threads | Cluster,
+    chunks: list[Any],
+    spans: list[Span],
+    k: int,
+    weights: str,
+    order: np.ndarray | None = None,
 ) -> list[Any]:
     """Rows of the mean graph W of `MeanGraph`, one block for every chunk.
 
@@ -31,11 +37,13 @@ def mean_graph_rows(
         Where the work runs, and where the blocks stay.
     chunks, spans : list
         Chunks of all views, scaled, and their first and last rows; a row of NaN is a sample that
-        lacks the view.
+        lacks the view. The list of chunks is emptied.
     k : int
         Number of neighbours in every view.
     weights : {"binary", "self_tuning"}
         As in `MeanGraph`.
+    order : (n,) array, optional
+        Numbers of the samples in the rows, if they are not in order.
 
     Examples
     --------
@@ -51,9 +59,10 @@ def mean_graph_rows(
     n_views = len(workers.collect(workers.submit(_shapes, chunks[0])))
     graphs, lacks = [], []
     for view in range(n_views):
-        own, gone = _view_graph(workers, chunks, spans, view, k, weights)
+        own, gone = _view_graph(workers, chunks, spans, view, k, weights, order)
         graphs.append(own)
         lacks.append(gone)
+    chunks.clear()  # their memory is needed
     rows = workers.map(_sum, *graphs)
     del graphs, own
     sent = workers.map(_sent, rows, spans=spans)
@@ -71,7 +80,13 @@ def _shapes(chunk: Any) -> list[tuple[int, ...]]:
 
 
 def _view_graph(
-    workers: Any, chunks: list[Any], spans: list[Span], view: int, k: int, weights: str
+    workers: Any,
+    chunks: list[Any],
+    spans: list[Span],
+    view: int,
+    k: int,
+    weights: str,
+    order: np.ndarray | None,
 ) -> tuple[list[Any], np.ndarray | None]:
     """Rows of the graph of one view by chunks, and which samples lack the view."""
     seen = workers.collect(workers.map(_missing, chunks, view=view))
@@ -82,16 +97,12 @@ def _view_graph(
         parts = [np.zeros(length, bool) if one is None else one for one, length in pairs]
         gone = np.concatenate(parts)
         there = np.flatnonzero(~gone)
+        order = None if order is None else order[there]
         chunks, view = workers.map(_present, chunks, parts, view=view), 0
         ends = np.concatenate([[0], np.cumsum([np.sum(~part) for part in parts])])
         spans = [(int(a), int(b)) for a, b in pairwise(ends)]
-    some = spans[-1][1]
-    drawn = np.random.RandomState(0).choice(some, centre_samples(some), replace=False)
-    drawn.sort()
-    inside = [drawn[(drawn >= a) & (drawn < b)] - a for a, b in spans]
-    sample = stack(workers.collect(workers.map(_taken, chunks, inside, view=view)))
-    k = min(k, some - 1)
-    found, _ = neighbors(workers, chunks, spans, view, k, sample)
+    sample = drawn_samples(workers, chunks, spans, view, order)
+    found, _ = neighbors(workers, chunks, spans, view, min(k, spans[-1][1] - 1), sample)
     widths = None
     if weights == "self_tuning":
         widths = workers.submit(_widths, workers.map(_seventh, found))
@@ -106,10 +117,6 @@ def _missing(chunk: Any, view: int) -> np.ndarray | None:
 
 def _present(chunk: Any, gone: np.ndarray, view: int) -> list[Array]:
     return [chunk[view][~gone]]
-
-
-def _taken(chunk: Any, inside: np.ndarray, view: int) -> Array:
-    return chunk[view][inside]
 
 
 def _seventh(found: Found) -> np.ndarray:

@@ -38,6 +38,7 @@ def coarse_vectors(
     root: Any,
     size: int,
     wanted: int,
+    order: Any = None,
 ) -> list[Any] | None:
     """Vectors close to the leading eigenvectors of N, by rows; None if the graph is too small.
 
@@ -51,6 +52,8 @@ def coarse_vectors(
         Diagonal of ``D^-1/2``; 0 for samples that are left out.
     size, wanted : int
         As in `polyspan.solvers.filtered.leading_eigenvectors`.
+    order : (n,) array, optional
+        Numbers of the samples in the rows, if they are not in order: the same samples lead then.
 
     Examples
     --------
@@ -68,7 +71,8 @@ def coarse_vectors(
     m = n // SHARE
     if m < 2 * size:
         return None
-    groups = workers.submit(_leaders, n, m)
+    led = workers.submit(_leaders, n, m, order)
+    groups, numbers = (workers.submit(_part, led, i) for i in range(2))
     for i in range(JOINS):
         groups = workers.submit(
             _stack, workers.map(_join, blocks, spans, groups=groups, m=m, last=i == JOINS - 1)
@@ -81,16 +85,18 @@ def coarse_vectors(
     ]
     del sent
     Ns, inner = normalized_rows(workers, links, own)
-    start = coarse_vectors(workers, Ns, own, inner, size, wanted)
+    start = coarse_vectors(workers, Ns, own, inner, size, wanted, numbers)
     _, Us, _ = leading_eigenvectors(workers, Ns, own, size, wanted, TOL, start, ROUNDS)
     whole = workers.submit(_stack, Us)
     return workers.map(_spread, spans, groups=groups, root=root, inner=inner, whole=whole)
 
 
 def normalized_rows(
-    workers: Any, blocks: Sequence[Any], spans: Sequence[Span]
+    workers: Any, blocks: list[Any], spans: Sequence[Span]
 ) -> tuple[list[Any], Any]:
     """Rows of ``D^-1/2 W D^-1/2`` from those of W, and the diagonal of ``D^-1/2``: D are degrees.
+
+    The list of the rows of W is emptied.
 
     Examples
     --------
@@ -104,7 +110,9 @@ def normalized_rows(
            [0.5  , 0.   , 0.   ]]), array([0.5   , 0.5774, 1.    ]))
     """
     root = workers.submit(_roots, workers.map(_degrees, blocks))
-    return workers.map(_normalized, blocks, spans, root=root), root
+    found = workers.map(_normalized, blocks, spans, root=root)
+    blocks.clear()  # their memory is needed
+    return found, root
 
 
 def scaled_rows(block: sp.csr_array, own: np.ndarray, root: np.ndarray) -> sp.csr_array:
@@ -149,11 +157,20 @@ def _part(parts: Sequence[Any], i: int) -> Any:
     return parts[i]
 
 
-def _leaders(n: int, m: int) -> np.ndarray:
-    """Groups of n samples, of which only the m that lead have one yet; the others have -1."""
+def _leaders(n: int, m: int, order: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
+    """Groups of n samples, of which only the m that lead have one yet; the others have -1.
+
+    Groups are numbered by the rows of their leaders, so that near groups have near numbers; the
+    second array has the numbers that they would have with the samples in order.
+    """
+    rows, numbers = np.sort(np.random.RandomState(0).choice(n, m, replace=False)), None
+    if order is not None:
+        rows = np.argsort(order)[rows]
+        numbers = np.argsort(rows)
+        rows = rows[numbers]
     groups = np.full(n, -1, dtype=np.int32 if n < 2**31 else np.int64)
-    groups[np.sort(np.random.RandomState(0).choice(n, m, replace=False))] = np.arange(m)
-    return groups
+    groups[rows] = np.arange(m)
+    return groups, numbers
 
 
 def _join(block: sp.csr_array, span: Span, groups: np.ndarray, m: int, last: bool) -> np.ndarray:

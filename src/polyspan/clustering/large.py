@@ -161,7 +161,7 @@ def cluster_blocks(
     n_clusters, n_init, random_state
         As in `polyspan.clustering.spectral.spectral_clustering`.
     order : (n,) array, optional
-        Numbers of the samples in the rows, in memory, if they are not in order.
+        Numbers of the samples in the rows, if they are not in order.
     root : (n,) array, optional
         Inverse roots of the degrees, from which a start is found.
     start : list of (rows, 2 c) arrays, optional
@@ -178,7 +178,7 @@ def cluster_blocks(
     n = spans[-1][1]
     size = min(2 * n_clusters, n)
     if root is not None:
-        start = coarse_vectors(workers, blocks, spans, root, size, n_clusters)
+        start = coarse_vectors(workers, blocks, spans, root, size, n_clusters, workers.share(order))
     _, Ys, residual = leading_eigenvectors(workers, blocks, spans, size, n_clusters, TOL, start)
     if residual > TOL:
         warn_user(

@@ -1,11 +1,12 @@
 """The search for neighbours in cells, the regions around centres: first in the own, then beyond.
 
-A sample is compared with all samples of its own cell, and of the next nearest cells with those that
-are closer than the k-th found so far, which one product of matrices and a comparison tell. Cells
-are searched in groups, independently of each other, here or on the workers of a cluster.
+A sample is compared with all samples of its own cell, then, cell by cell, with those of the next
+nearest cells that are closer than the k-th found so far, which one product of matrices and a
+comparison tell. Cells are searched in groups, independently of each other, here or on the workers
+of a cluster.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -64,6 +65,7 @@ def search_cells(
     k: int,
     cells: Sequence[Any],
     n_cells: int,
+    probes: int,
 ) -> list[Any]:
     """The k nearest others of every sample among those in its cells, one `Found` for every chunk.
 
@@ -77,36 +79,41 @@ def search_cells(
         The view, and the number of neighbours.
     cells : list of (rows, probes) arrays
         Cells of the samples of every chunk, their own first.
-    n_cells : int
-        Number of cells.
+    n_cells, probes : int
+        Number of cells, and of those that are searched for a sample.
 
     Examples
     --------
     >>> from polyspan.solvers.threads import Threads
     >>> X, cells = np.array([[0.0], [1.0], [3.0]]), np.array([[0, 1], [0, 1], [1, 0]])
     >>> with Threads(1) as workers:
-    ...     (found,) = search_cells(workers, [[X]], [(0, 3)], 0, 1, [cells], 2)
+    ...     (found,) = search_cells(workers, [[X]], [(0, 3)], 0, 1, [cells], 2, 2)
     >>> found.ids.ravel(), found.squares.ravel()
     (array([1, 0, 1], dtype=int32), array([1., 1., 4.]))
     """
     edges = [round(i) for i in np.linspace(0, n_cells, min(GROUPS, n_cells) + 1)]
     groups, firsts = list(pairwise(edges)), [start for start, _ in spans]
 
-    def searched(known: Sequence[Any], search: Any) -> list[Any]:
-        beyond = search is _search_beyond
-        if workers.remote:  # send only members of cells
-            fixed: dict[str, Any] = {"view": view, "beyond": beyond}
+    def searched(known: Sequence[Any], probe: int) -> list[list[Any]]:
+        """What the samples of every chunk found in one of their cells, in parts by groups."""
+        fixed: dict[str, Any] = {"view": view, "probe": probe}
+        if workers.remote:  # send only members of cells, and what is found to its own chunk
             lists = (chunks, cells, firsts, known)
-            return [  # group by group: what one is searched in is let go before the next is made
-                workers.submit(search, workers.map(_members, *lists, group=group, **fixed), k=k)
+            results = [  # group by group: what is searched in is let go before the next is made
+                workers.submit(
+                    _divided, workers.map(_members, *lists, group=group, **fixed), probe, k, firsts
+                )
                 for group in groups
             ]
-        fixed = {"chunks": chunks, "cells": cells, "firsts": firsts, "known": known}
-        return workers.map(_here, groups, view=view, k=k, beyond=beyond, search=search, **fixed)
+            numbers = range(len(spans))
+            return [[workers.submit(_part, found, i) for found in results] for i in numbers]
+        fixed |= {"chunks": chunks, "cells": cells, "firsts": firsts, "known": known, "k": k}
+        return [list(parts) for parts in zip(*workers.map(_here, groups, **fixed), strict=True)]
 
-    own = searched([None] * len(chunks), _search_own)
-    found = workers.map(_placed, spans, results=own, k=k)
-    return workers.map(_merge, spans, found, results=searched(found, _search_beyond), k=k)
+    found = workers.map(_placed, spans, searched([None] * len(chunks), 0), k=k)
+    for probe in range(1, probes):
+        found = workers.map(_merge, spans, found, searched(found, probe), k=k)
+    return found
 
 
 def _members(
@@ -115,17 +122,14 @@ def _members(
     first: int,
     known: Found | None,
     view: int,
-    beyond: bool,
+    probe: int,
     group: tuple[int, int],
 ) -> Members:
-    X, asked = chunk[view], cells[:, 1:] if beyond else cells[:, :1]
-    base = np.flatnonzero((cells[:, 0] >= group[0]) & (cells[:, 0] < group[1]))
-    rows, probe = np.nonzero((asked >= group[0]) & (asked < group[1]))
+    X, own, asked = chunk[view], cells[:, 0], cells[:, probe]
+    base = np.flatnonzero((own >= group[0]) & (own < group[1]))
+    rows = np.flatnonzero((asked >= group[0]) & (asked < group[1]))
     limits = np.full(len(rows), np.inf) if known is None else known.squares[rows, -1]
-    return Members(
-        *(X[base], base + first, cells[base, 0]),
-        *(X[rows], rows + first, asked[rows, probe], limits),
-    )
+    return Members(X[base], base + first, own[base], X[rows], rows + first, asked[rows], limits)
 
 
 def _here(
@@ -135,12 +139,23 @@ def _here(
     firsts: Sequence[int],
     known: Sequence[Any],
     view: int,
+    probe: int,
     k: int,
-    beyond: bool,
-    search: Callable[..., Pairs],
-) -> Pairs:
+) -> list[Pairs]:
     lists = zip(chunks, cells, firsts, known, strict=True)
-    return search([_members(*one, view=view, beyond=beyond, group=group) for one in lists], k)
+    return _divided([_members(*one, view, probe, group) for one in lists], probe, k, firsts)
+
+
+def _divided(parts: Sequence[Members], probe: int, k: int, firsts: Sequence[int]) -> list[Pairs]:
+    """What is found in a group of cells, for every chunk what its own samples found."""
+    found = _search_own(parts, k) if probe == 0 else _search_beyond(parts, k)
+    cuts = np.searchsorted(found.rows, firsts[1:])
+    return [Pairs(*one) for one in zip(*(np.split(part, cuts) for part in found), strict=True)]
+
+
+def _part(parts: Sequence[Pairs], i: int) -> Pairs:
+    # A copy, because a part on its own is sent and kept without the whole.
+    return Pairs(*(part.copy() for part in parts[i]))
 
 
 def _by_cell(parts: Sequence[Members]) -> Iterator[tuple[Any, ...]]:
@@ -255,30 +270,18 @@ def stack(parts: Sequence[Array]) -> Array:
     return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
 
 
-def _placed(span: tuple[int, int], results: Sequence[Pairs], k: int) -> Found:
+def _placed(span: tuple[int, int], parts: Sequence[Pairs], k: int) -> Found:
     """What the samples of one chunk found in their own cells."""
-    start, stop = span
-    wide = stop - start, k
-    found = Found(
-        *(
-            np.full(wide, value, dtype=getattr(results[0], name).dtype)
-            for name, value in (("ids", -1), ("squares", np.inf))
-        )
-    )
-    for part in results:
-        rows = slice(*np.searchsorted(part.rows, [start, stop]))
-        own = part.rows[rows] - start
-        found.ids[own], found.squares[own] = part.ids[rows], part.squares[rows]
+    rows, ids, squares = _joined(parts)
+    wide = span[1] - span[0], k
+    found = Found(np.full(wide, -1, ids.dtype), np.full(wide, np.inf, squares.dtype))
+    found.ids[rows - span[0]], found.squares[rows - span[0]] = ids, squares
     return found
 
 
-def _merge(span: tuple[int, int], known: Found, results: Sequence[Pairs], k: int) -> Found:
+def _merge(span: tuple[int, int], known: Found, parts: Sequence[Pairs], k: int) -> Found:
     """Keep the best of what is known and found for the samples of one chunk."""
     start, stop = span
-    parts = []
-    for pairs in results:
-        low, high = np.searchsorted(pairs.rows, [start, stop])
-        parts.append(Pairs(*(part[low:high] for part in pairs)))
     found = Found(known.ids.copy(), known.squares.copy())
     touched = np.unique(np.concatenate([part.rows for part in parts])) - start
     some = Found(found.ids[touched], found.squares[touched])

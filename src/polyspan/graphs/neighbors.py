@@ -3,14 +3,14 @@
 For many samples, space is divided into cells, the regions around centres. A sample is compared with
 the samples of the few cells whose centres are nearest to it, and the best k of all are kept. Cells
 are searched independently and their results merged: the work is linear in n, no worker needs all
-samples, and the result does not depend on where it is computed (beyond 4 million samples
-the work grows like n^1.5, because the cells get larger). Of samples at equal distances, those of
-the own cell are found, and there the lower row numbers; only where every pair is compared do they
-share the places.
+samples, and the result does not depend on where it is computed. Among more than a thousand centres
+those nearest to a sample are searched near the nearest of a few *roots*, centres of centres. Of
+samples at equal distances, those of the own cell are found, and there the lower row numbers; only
+where every pair is compared do they share the places.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.cluster import KMeans
@@ -23,9 +23,11 @@ from polyspan.solvers.arrays import Array
 from polyspan.solvers.threads import Threads, bounds
 
 EXACT_BELOW = 20_000  # samples up to which every pair is compared
-CELL = 1_000  # samples in a cell, on average; more beyond 4 million samples
+CELL = 1_000  # samples in a cell, on average; more beyond 16 million samples
 ROWS = 8192  # samples in a chunk of an array in memory
 PROBES = 4  # cells searched for the neighbours of a sample
+FLAT = 1_000  # centres up to which each is compared with every sample
+AROUND = 6  # times the centres that a root has, searched around it
 
 
 def neighbors(
@@ -75,9 +77,9 @@ def neighbors(
         whole = workers.submit(_whole, list(chunks), view=view)
         return workers.map(_exact, chunks, firsts, whole=whole, view=view, k=k), None
     centres = cell_centres(sample, n_cells(n), random_state)
-    fixed: dict[str, Any] = {"view": view, "probes": min(PROBES, len(centres))}
-    cells = workers.map(_assign, chunks, centres=workers.share(centres), **fixed)
-    return search_cells(workers, chunks, spans, view, k, cells, len(centres)), cells
+    tree, probes = workers.share(cell_tree(centres)), min(PROBES, len(centres))
+    cells = workers.map(_assign, chunks, view=view, tree=tree, probes=probes)
+    return search_cells(workers, chunks, spans, view, k, cells, len(centres), probes), cells
 
 
 def approximate_neighbors(X: Array, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -115,14 +117,12 @@ def centre_samples(n: int) -> int:
 def n_cells(n: int) -> int:
     """Number of cells for n samples.
 
-    Comparing with n / size centres and with 4 size samples costs the same at size = sqrt(n) / 2.
-
     Examples
     --------
-    >>> n_cells(100_000), n_cells(100_000_000)
-    (100, 20000)
+    >>> n_cells(100_000), n_cells(10_000_000), n_cells(100_000_000)
+    (100, 10000, 40000)
     """
-    return max(1, n // max(CELL, int(n**0.5 / 2)))
+    return max(1, n // max(CELL, int(n**0.5 / 4)))
 
 
 def centres_of(X: Array) -> np.ndarray:
@@ -143,10 +143,69 @@ def _drawn(X: Array) -> Array:
 
 
 def cell_centres(sample: Array, n_cells: int, random_state: int) -> np.ndarray:
-    """Centres of cells, from a few iterations of k-means on a sample."""
+    """Centres of cells, from a few iterations of k-means on a sample; near ones have near numbers.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [10.0], [1.0], [11.0]])
+    >>> sorted(cell_centres(X, 4, 0)[:2].ravel().tolist()) in ([0.0, 1.0], [10.0, 11.0])
+    True
+    """
     n_cells = min(n_cells, sample.shape[0])
     model = KMeans(n_cells, init="random", n_init=1, max_iter=5, random_state=random_state)
-    return model.fit(sample).cluster_centers_
+    centres = model.fit(sample).cluster_centers_
+    return centres[np.argsort(_roots(centres).labels_, kind="stable")]
+
+
+def _roots(centres: np.ndarray) -> KMeans:
+    return KMeans(int(len(centres) ** 0.5), n_init=1, random_state=0).fit(centres)
+
+
+class Tree(NamedTuple):
+    """Centres of cells, roots among them, and the numbers of the centres around every root."""
+
+    centres: np.ndarray
+    roots: np.ndarray
+    around: np.ndarray
+
+
+def cell_tree(centres: np.ndarray) -> Tree:
+    """Roots of many centres; one for up to a thousand.
+
+    Examples
+    --------
+    >>> cell_tree(np.array([[0.0], [2.0]]))
+    Tree(centres=array([[0.],
+           [2.]]), roots=array([[1.]]), around=array([[0, 1]]))
+    """
+    m = len(centres)
+    if m <= FLAT:
+        return Tree(centres, centres.mean(axis=0, keepdims=True), np.arange(m)[None])
+    roots = _roots(centres).cluster_centers_
+    return Tree(centres, roots, _nearest(roots, centres, min(m, AROUND * m // len(roots))))
+
+
+def _nearest(X: Array, centres: np.ndarray, count: int) -> np.ndarray:
+    """Numbers of the nearest centres of the rows of X, nearest first."""
+    model = NearestNeighbors(n_neighbors=count, algorithm="brute").fit(centres)
+    return model.kneighbors(X, return_distance=False)
+
+
+def nearest_cells(X: Array, tree: Tree, probes: int) -> np.ndarray:
+    """Cells whose centres are nearest to the rows of X, nearest first.
+
+    Examples
+    --------
+    >>> nearest_cells(np.array([[0.5], [1.5]]), cell_tree(np.array([[0.0], [2.0]])), 2)
+    array([[0, 1],
+           [1, 0]], dtype=int32)
+    """
+    cells = np.empty((X.shape[0], probes), dtype=np.int32)
+    root = _nearest(X, tree.roots, 1)[:, 0]
+    for one in np.unique(root):
+        rows, near = np.flatnonzero(root == one), tree.around[one]
+        cells[rows] = near[_nearest(X[rows], tree.centres[near], probes)]
+    return cells
 
 
 def _whole(chunks: Sequence[Any], view: int) -> Array:
@@ -179,10 +238,8 @@ def _exact(chunk: Any, start: int, whole: Array, view: int, k: int) -> Found:
     return Found(ids, D2.astype(whole.dtype), counted.astype(whole.dtype))
 
 
-def _assign(chunk: Any, view: int, centres: np.ndarray, probes: int) -> np.ndarray:
-    """Return the nearest cells of the samples of a chunk, nearest first."""
-    model = NearestNeighbors(n_neighbors=probes, algorithm="brute").fit(centres)
-    return model.kneighbors(chunk[view], return_distance=False).astype(np.int32)
+def _assign(chunk: Any, view: int, tree: Tree, probes: int) -> np.ndarray:
+    return nearest_cells(chunk[view], tree, probes)
 
 
 def recall(

@@ -102,9 +102,16 @@ class MeanGraph(OnDevice, ChunkedGraphClusterer):
         graphs = [neighbor_graph(X, k, self.weights, self.device) for X in Xs]
         return Solution(mean_of_graphs(graphs, Xs))
 
-    def rows(self, workers: Any, chunks: list[Any], spans: list[tuple[int, int]]) -> list[Any]:
+    def rows(
+        self,
+        workers: Any,
+        chunks: list[Any],
+        spans: list[tuple[int, int]],
+        order: np.ndarray | None = None,
+    ) -> list[Any]:
         """Return W of views that are read in chunks, by rows."""
-        return mean_graph_rows(workers, chunks, spans, self._links(spans[-1][1]), self.weights)
+        k = self._links(spans[-1][1])
+        return mean_graph_rows(workers, chunks, spans, k, self.weights, order)
 
     def _links(self, n: int) -> int:
         """Neighbours per view."""

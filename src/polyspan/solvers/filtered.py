@@ -49,7 +49,7 @@ def leading_eigenvectors(
     tol : float, default=1e-3
         Stop when no ``|N y - w y|`` of a wanted vector y, of length 1, is larger.
     start : list of (rows, size) arrays, optional
-        The first vectors, by rows; random ones by default.
+        The first vectors, by rows; random ones by default. The list is emptied.
     rounds : int, optional
         Stop after so many, ten by default.
 
@@ -125,7 +125,9 @@ def _filtered(
 ) -> list[Any]:
     """Chebyshev polynomial of N on Y that stays in [-1, 1] on [-1, cut], from Y and N Y."""
     fixed = {"centre": (cut - 1) / 2, "half": (cut + 1) / 2}
-    before, now = Ys, workers.map(_first, Ys, NYs, **fixed)
+    before, now = list(Ys), workers.map(_first, Ys, NYs, **fixed)
+    for used in (Ys, NYs):
+        used.clear()  # their memory is needed
     for _ in range(_degree(cut, dtype) - 1):
         whole = workers.submit(_stack, list(now))
         before, now = now, workers.map(_next, blocks, now, before, whole=whole, **fixed)
