@@ -271,7 +271,8 @@ def test_labels_are_smoothed_over_the_mutual_neighbours_of_the_views(cells, monk
     views = [X[order] for X in views]
     if cells:  # one cell that holds all, so that the neighbours are still exact
         monkeypatch.setattr(laplacian, "DENSE_BELOW", 299)
-        monkeypatch.setattr(search, "EXACT_BELOW", 299)
+        for place in (search, laplacian):
+            monkeypatch.setattr(place, "EXACT_BELOW", 299)
         monkeypatch.setattr(search, "CELL", 75)
     given = {"n_anchors": 20, "random_state": 0, "n_kept": 4}
     model = AnchorGRMSC(3, smoothing=7, **given).fit(views)
@@ -302,7 +303,8 @@ def test_cells_are_used_for_many_samples_and_recall_is_reported(monkeypatch):
     exact = AnchorGRMSC(3, n_anchors=20, random_state=0).fit(data.views)
     assert exact.recall_ == [1.0, 1.0]
     monkeypatch.setattr(laplacian, "DENSE_BELOW", 500)
-    monkeypatch.setattr(search, "EXACT_BELOW", 800)
+    for place in (search, laplacian):
+        monkeypatch.setattr(place, "EXACT_BELOW", 800)
     monkeypatch.setattr(search, "CELL", 100)
     found = AnchorGRMSC(3, n_anchors=20, random_state=0).fit(data.views)
     assert all(0.8 < r < 1 for r in found.recall_)

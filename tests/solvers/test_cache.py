@@ -7,9 +7,11 @@ from numpy.testing import assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
 
-from polyspan import GRMSC, METHODS, MeanGraph
+from polyspan import GRMSC, METHODS, NEMO, AnchorGRMSC, MeanGraph
 from polyspan.base import MultiViewClusterer
 from polyspan.datasets import make_subspaces
+from polyspan.graphs import knn
+from polyspan.inputs import scaling
 from polyspan.inputs.views import check_views
 from polyspan.methods import grmsc
 from polyspan.solvers.cache import Store, fingerprint, shared, sharing
@@ -263,3 +265,31 @@ def test_a_sparse_solution_counts_what_it_holds():
     made = [value for value, _, _ in store.parts.values() if isinstance(value, Solution)]
     assert len(made) == 3
     assert store.size < 400 * 400 * 8
+
+
+def test_a_view_is_scaled_once_for_all_fits(monkeypatch):
+    scaled, plain = [], scaling.scale_view
+    monkeypatch.setattr(scaling, "scale_view", lambda *given: scaled.append(given) or plain(*given))
+    with sharing():
+        labels = [method(3, random_state=0).fit(VIEWS).labels_ for method in (MeanGraph, NEMO)]
+    assert len(scaled) == len(VIEWS)
+    alone = [method(3, random_state=0).fit(VIEWS).labels_ for method in (MeanGraph, NEMO)]
+    assert_array_equal(labels, alone)
+
+
+def test_large_views_are_not_kept_scaled(monkeypatch):
+    monkeypatch.setattr(scaling, "SHARED_UP_TO", 0)
+    with sharing() as store:
+        scaling.scale_views(check_views(VIEWS), "unit")
+    assert not store.parts
+
+
+def test_anchors_use_the_neighbours_that_another_method_found(monkeypatch):
+    views, searched = make_subspaces(2_100, 3, random_state=0).views, []
+    plain = knn._among
+    monkeypatch.setattr(knn, "_among", lambda *given: searched.append(given) or plain(*given))
+    with sharing():
+        MeanGraph(3, random_state=0).fit(views)
+        assert len(searched) == len(views)
+        AnchorGRMSC(3, n_anchors=20, dtype="float32", random_state=0).fit(views)
+    assert len(searched) == len(views)

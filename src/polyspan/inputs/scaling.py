@@ -12,6 +12,7 @@ from polyspan.inputs.memory import available_memory
 from polyspan.inputs.rows import look, missing_rows, present_rows
 from polyspan.inputs.views import Views
 from polyspan.solvers.arrays import to_numpy
+from polyspan.solvers.cache import held_bytes, shared
 
 Scaling = str | None
 Scale = Scaling | Sequence[Scaling]  # for all views, or one for each
@@ -19,6 +20,7 @@ Moments = tuple[Any, Any, Any]
 
 SCALES: tuple[Scaling, ...] = ("unit", "standard+unit", "standard", None)
 STANDARDISED = ("standard+unit", "standard")
+SHARED_UP_TO = 2**27  # bytes of a view that is kept scaled for other fits
 
 
 def scale_views(
@@ -52,8 +54,25 @@ def scale_views(
     """
     known = [None] * len(views.arrays) if moments is None else moments
     scales = scaling_per_view(scale, len(views.arrays))
-    scaled = [scale_view(*one) for one in zip(*views, scales, known, strict=True)]
+    scaled = [_scaled(*one) for one in zip(*views, scales, known, strict=True)]
     return scaled if device is None else move_arrays(scaled, device)
+
+
+def _scaled(view: Any, name: str, scale: Scaling, moments: Moments | None) -> Any:
+    """Scale one view, once for all fits on the same data inside `polyspan.solvers.cache.sharing`.
+
+    Views that are large would push what took longer to compute out of the store.
+    """
+    kept = sp.issparse(view) or isinstance(view, np.ndarray)
+    if scale is None or moments is not None or not kept or held_bytes(view) > SHARED_UP_TO:
+        return scale_view(view, name, scale, moments)
+    if sp.issparse(view) and scale in STANDARDISED:
+        check_dense(view, name, scale)
+    return shared(_scale_nameless, scale, [view], None)
+
+
+def _scale_nameless(scale: Scaling, views: Sequence[Any]) -> Any:
+    return scale_view(views[0], "", scale)
 
 
 def scale_view(view: Any, name: str, scale: Scaling, moments: Moments | None = None) -> Any:

@@ -38,6 +38,7 @@ from polyspan.selection.many import consensus_on_workers
 from polyspan.selection.members import Row, fit_members, html_table, tell_lost, text_table
 from polyspan.selection.placing import Placing, kept_for_placing
 from polyspan.selection.quality import scaled_neighbors, symmetric_graphs, view_modularity
+from polyspan.selection.refining import refined
 from polyspan.selection.structure import find_structure
 from polyspan.selection.viewgraphs import labels_for
 from polyspan.solvers.arrays import Array
@@ -130,7 +131,8 @@ class ConsensusClusterer(Placing, TakesFiles):
         when it did not run), ``weight`` in the consensus, ``seconds``, ``status`` (``"ok"``,
         ``"failed"`` or ``"not run"``) and ``reason``. `pandas.DataFrame` takes it as it is.
     member_labels_ : (m, n) array
-        Labels of the members that ran, in the order of their rows in ``table_``.
+        Labels of the members that ran, in the order of their rows in ``table_``; with more than
+        4,000 samples (10,000 on a GPU) after `polyspan.selection.refining`, unless in dask arrays.
     scaling_ : list of str
         One sentence for every view: how it is scaled, and why.
     alternatives_ : list of dict
@@ -244,6 +246,8 @@ class ConsensusClusterer(Placing, TakesFiles):
             )
             near = scaled_neighbors(few, scalings)
             graphs = symmetric_graphs(near)
+            if not large and not exactly(views, self.device):
+                labels = refined(graphs, labels, seed)
             ran = [row for row in table if row["status"] == "ok"]
             how = partial(consensus_on_workers, views) if large else consensus
             merge = partial(how, n_clusters=c, random_state=seed)

@@ -48,7 +48,11 @@ from polyspan.methods.anchor_grmsc.anchors import (
     rotated,
 )
 from polyspan.methods.anchor_grmsc.checks import check_room, in_numpy, kind_of_anchors
-from polyspan.methods.anchor_grmsc.laplacian import sample_laplacian, unreliable
+from polyspan.methods.anchor_grmsc.laplacian import (
+    exact_neighbors,
+    sample_laplacian,
+    unreliable,
+)
 from polyspan.methods.anchor_grmsc.solver import (
     gram,
     represent,
@@ -268,9 +272,11 @@ class AnchorGRMSC(OnDevice, Penalised, TakesFiles):
         alpha = 1e-3 * min(1, 2000 / n) if self.alpha is None else float(self.alpha)
         recall, L, S = [1.0] * len(As), None, None
         if self.lam2 > 0:
-            graph = self._neighbors(n), alpha, self.second_width
+            k = self._neighbors(n)
+            near = None if new else exact_neighbors(views, self.scale, k)
+            graph = k, alpha, self.second_width
             L, S, recall = sample_laplacian(
-                workers, chunks, spans, sample, *graph, rng, self.device
+                workers, chunks, spans, sample, *graph, rng, self.device, near
             )
         del sample
         run, frame = self._run(), make_frame(As)

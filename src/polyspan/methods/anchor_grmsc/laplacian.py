@@ -8,7 +8,10 @@ import scipy.sparse as sp
 
 from polyspan.chunked.workers import bounds
 from polyspan.graphs import on_device, proximity, sparse_laplacian
+from polyspan.graphs.knn import Near, nearest_neighbors
 from polyspan.graphs.neighbors import EXACT_BELOW, Found, neighbors, recall
+from polyspan.inputs.scaling import Scale, numpy_views
+from polyspan.inputs.views import Views
 from polyspan.solvers.arrays import Array
 
 DENSE_BELOW = 2_000  # up to this many samples the graphs are exactly those of GRMSC
@@ -24,6 +27,7 @@ def sample_laplacian(
     second_width: str,
     random_state: np.random.RandomState,
     device: str | None = None,
+    searched: Sequence[Near] | None = None,
 ) -> tuple[Any, Any, list[float]]:
     """Compute the Laplacian of all samples, their mean graph, and the recall of the neighbours.
 
@@ -43,6 +47,8 @@ def sample_laplacian(
         Chooses the samples for the medians, the cells and the recall.
     device : str, optional
         An accelerator that searches the neighbours of more than 20,000 samples.
+    searched : list, optional
+        The k nearest neighbours in every view, if they are known; otherwise they are searched.
 
     Examples
     --------
@@ -67,7 +73,9 @@ def sample_laplacian(
             sigmas.append(proximity.median_distance(proximity.squared_distances(X[few])))
             seed = random_state.randint(2**31)
             there = device is not None and n > EXACT_BELOW and not sp.issparse(X)
-            if there:
+            if searched is not None:
+                near, cells = [_as_found(searched[view], X.dtype)], None
+            elif there:
                 near, cells = _on_device(chunks, spans, view, k, device), None
             else:
                 near, cells = neighbors(workers, chunks, spans, view, k, X, seed)
@@ -86,6 +94,33 @@ def sample_laplacian(
     fixed = {"alpha": alpha, "order": order, "dtype": sample[0].dtype}
     L = workers.submit(sparse_laplacian.assemble, blocks, found, **fixed)
     return L, workers.submit(_mean_graph, found, rank=rank, dtype=sample[0].dtype), recalls
+
+
+def exact_neighbors(views: Views, scale: Scale, k: int) -> list[Near] | None:
+    """The neighbours of a middling number of samples in memory, which other methods need as well.
+
+    None where the graphs are those of GRMSC, or every pair would be too many.
+
+    Examples
+    --------
+    >>> views = Views([np.random.default_rng(0).normal(size=(3_000, 2))], ["0"])
+    >>> [near.shares.nnz for near in exact_neighbors(views, "unit", 5)]
+    [15000]
+    """
+    if not DENSE_BELOW < views.n_samples <= EXACT_BELOW:
+        return None
+    return [nearest_neighbors(X, k) for X in numpy_views(views, scale)]
+
+
+def _as_found(near: Near, dtype: Any) -> Found:
+    """Neighbours in rows of equal length, with -1 where a sample has fewer."""
+    counts, i = np.diff(near.shares.indptr), near.rows
+    place = np.arange(len(i)) - near.shares.indptr[i]
+    wide = len(counts), int(counts.max())
+    ids, squares, shares = np.full(wide, -1), np.full(wide, np.inf, dtype), np.zeros(wide, dtype)
+    ids[i, place], squares[i, place] = near.shares.indices, near.squares
+    shares[i, place] = near.shares.data
+    return Found(ids, squares, shares)
 
 
 def _on_device(chunks: list[Any], spans: list[Any], view: int, k: int, device: Any) -> list[Found]:
