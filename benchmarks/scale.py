@@ -66,7 +66,7 @@ SIZES = [1_000, 10_000, 100_000, 1_000_000]
 # Maximum number of samples for each method; beyond it, time or memory get out of hand.
 LIMITS = {"AnchorGRMSC": 10**9, "LMVSC": 10**9, "MiniBatchKMeans": 10**9,
           "ConcatSpectral": 20_000, "GRMSC": 2_000, "GRMSC-dense": 2_000,
-          "GRMSC-default": 2_000, "AnchorGRMSC-default": 20_000, "consensus": 100_000,
+          "GRMSC-default": 2_000, "AnchorGRMSC-default": 20_000, "consensus": 10**6,
           "AnchorGRMSC-scaled": 10**9, "MeanGraph": 10**9, "FPMVS": 10**9,
           "Leiden": 200_000, "KNNSpectral": 20_000}  # fmt: skip
 COMPARED = {"consensus": "polyspan, default", "MeanGraph": "`MeanGraph`",
