@@ -38,8 +38,7 @@ SPILL = {
 
 # Steps of a fit on Dask by their tasks, in the order in which they begin; a step lasts to the next.
 STEPS = {"from": "data", "_cells": "order", "_assign": "neighbours", "_sum": "graph",
-         "_join": "start", "_dense": "vectors of groups", "_spread": "eigenvectors",
-         "_first_columns": "k-means"}  # fmt: skip
+         "_join": "start", "_dense": "eigenvectors", "_first_columns": "k-means"}  # fmt: skip
 
 
 def peak():
