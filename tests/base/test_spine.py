@@ -99,4 +99,5 @@ def test_lists_and_vectors_may_be_part_of_a_key(kind):
             GRMSC(3, view_weights=weights, random_state=0, tol=1e-2).fit(VIEWS[:2])
         before = len(store.parts)
         GRMSC(3, view_weights=kind([0.5, 1.0]), random_state=0, tol=1e-2).fit(VIEWS[:2])
-    assert (before, len(store.parts)) == (2, 4)  # factors and a solution for either
+    # Two scaled views for all, and factors and a solution for either.
+    assert (before, len(store.parts)) == (4, 6)

@@ -171,7 +171,7 @@ def test_chunks_have_the_graph_of_arrays(weights, lacking):
     with Threads(1) as workers:
         chunks = [[unit(X[a:b]).astype(np.float32) for X in views] for a, b in spans]
         rows = mean_graph_rows(workers, chunks, spans, 5, weights)
-        blocks, found = normalized_rows(workers, rows, spans)
+        blocks, found = normalized_rows(workers, list(rows), spans)
     # Distances in float32 have an error of about 1e-7, and their squares are divided by 0.03.
     assert_allclose(sp.vstack(rows).toarray(), W, atol=1e-5)
     root = 1 / np.sqrt(W.sum(axis=1))

@@ -71,13 +71,7 @@ class ChunkedGraphClusterer(GraphClusterer, TakesFiles):
         """Scale samples, in NumPy; those of large views are scaled chunk by chunk."""
         return [] if is_large(views.arrays) else numpy_views(views, self.scale)
 
-    def rows(
-        self,
-        workers: Any,
-        chunks: list[Any],
-        spans: list[tuple[int, int]],
-        order: np.ndarray | None = None,
-    ) -> list[Any]:
+    def rows(self, workers: Any, chunks: list[Any], spans: Any, order: Any = None) -> list[Any]:
         """Blocks of rows of W, which stay on the workers; the list of chunks is emptied.
 
         ``order`` has the numbers of the samples in the rows, if they are not in order.

@@ -11,7 +11,7 @@ from typing import Any
 
 from polyspan.chunked.sources import is_dask
 from polyspan.solvers.messages import warn_user
-from polyspan.solvers.threads import BLOCK, Threads, bounds
+from polyspan.solvers.threads import BLOCK, Threads, bounds, pick
 
 __all__ = ["Cluster", "Threads", "active_client", "bounds", "pick", "refuse_device", "workers_for"]
 
@@ -58,11 +58,6 @@ class Cluster:
 
 def _same(value: Any) -> Any:
     return value
-
-
-def pick(pair: Sequence[Any], i: int) -> Any:
-    """Return one of several results, on the worker that holds them."""
-    return pair[i]
 
 
 def active_client(views: Sequence[Any]) -> Any:

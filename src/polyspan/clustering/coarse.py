@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from polyspan.solvers.arrays import inverse_root
 from polyspan.solvers.eigen import highest_eigenpairs
 from polyspan.solvers.filtered import leading_eigenvectors
-from polyspan.solvers.threads import bounds
+from polyspan.solvers.threads import bounds, pick
 
 Span = tuple[int, int]
 SHARE = 8  # samples in a group, on average
@@ -72,7 +72,7 @@ def coarse_vectors(
     if m < 2 * size:
         return None
     led = workers.submit(_leaders, n, m, order)
-    groups, numbers = (workers.submit(_part, led, i) for i in range(2))
+    groups, numbers = (workers.submit(pick, led, i) for i in range(2))
     for i in range(JOINS):
         groups = workers.submit(
             _stack, workers.map(_join, blocks, spans, groups=groups, m=m, last=i == JOINS - 1)
@@ -80,7 +80,7 @@ def coarse_vectors(
     own = bounds(m, -(-m // max(1, len(blocks) // SHARE)))
     sent = workers.map(_links, blocks, spans, groups=groups, root=root, m=m, own=own)
     links = [
-        workers.submit(_total, [workers.submit(_part, parts, i) for parts in sent], span, m)
+        workers.submit(_total, [workers.submit(pick, parts, i) for parts in sent], span, m)
         for i, span in enumerate(own)
     ]
     del sent
@@ -151,10 +151,6 @@ def _rows(span: Span, whole: np.ndarray) -> np.ndarray:
 
 def _stack(parts: Sequence[np.ndarray]) -> np.ndarray:
     return np.concatenate(parts)
-
-
-def _part(parts: Sequence[Any], i: int) -> Any:
-    return parts[i]
 
 
 def _leaders(n: int, m: int, order: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:

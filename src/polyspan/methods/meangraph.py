@@ -42,8 +42,7 @@ class MeanGraph(OnDevice, ChunkedGraphClusterer):
         Number of clusters.
     n_neighbors : int or None, default=None
         Neighbours in the graph of every view; None is 10 (at most n - 1), and beyond 10,000 samples
-        more in proportion to log n, 13 for a million: graphs of random points stay in one piece
-        only if k grows like that.
+        more in proportion to log n, 13 for a million, so that the graph stays in one piece.
     weights : {"binary", "self_tuning"}, default="binary"
         Weights of the links: 1, or smaller for samples that are far apart, measured by the
         distances around them.
@@ -102,13 +101,7 @@ class MeanGraph(OnDevice, ChunkedGraphClusterer):
         graphs = [neighbor_graph(X, k, self.weights, self.device) for X in Xs]
         return Solution(mean_of_graphs(graphs, Xs))
 
-    def rows(
-        self,
-        workers: Any,
-        chunks: list[Any],
-        spans: list[tuple[int, int]],
-        order: np.ndarray | None = None,
-    ) -> list[Any]:
+    def rows(self, workers: Any, chunks: list[Any], spans: Any, order: Any = None) -> list[Any]:
         """Return W of views that are read in chunks, by rows."""
         k = self._links(spans[-1][1])
         return mean_graph_rows(workers, chunks, spans, k, self.weights, order)

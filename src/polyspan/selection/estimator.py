@@ -304,15 +304,8 @@ class ConsensusClusterer(Placing, TakesFiles):
         """Copies of the members, ready to be fitted."""
         pool, as_given = self.members, self.scale != "auto"
         if pool is None and large:
-            pool = chunked_members(
-                part.views,
-                part.among,
-                c,
-                scalings,
-                device=self.device,
-                as_given=as_given,
-                lacking=part.lacking,
-            )
+            more: dict[str, Any] = {"device": self.device, "lacking": part.lacking}
+            pool = chunked_members(part.views, part.among, c, scalings, as_given=as_given, **more)
         elif pool is None:
             pool = default_members(part.views, c, self.device, scalings, as_given)
         return [clone(one).set_params(n_clusters=c, random_state=seed) for one in pool]

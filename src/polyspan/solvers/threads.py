@@ -72,3 +72,14 @@ def bounds(n: int, size: int) -> list[tuple[int, int]]:
     [(0, 2), (2, 4), (4, 5)]
     """
     return [(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def pick(results: Sequence[Any], i: int) -> Any:
+    """Return one of several results, on the worker that holds them.
+
+    Examples
+    --------
+    >>> pick(["a", "b"], 1)
+    'b'
+    """
+    return results[i]
