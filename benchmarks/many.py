@@ -91,7 +91,7 @@ def by_step(tasks):
         if name in later:
             step, later = STEPS[name], later[later.index(name) + 1 :]
         found[step] += stop - start
-    return {step: round(seconds) for step, seconds in found.items()}
+    return {step: round(seconds, 1) for step, seconds in found.items()}
 
 
 def on_dask(n, views, features, workers, threads, memory):

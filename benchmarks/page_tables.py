@@ -350,7 +350,10 @@ def steps_of_fits() -> list[dict]:
     """Seconds that the tasks of a fit on Dask took, by steps, the last of each size."""
     runs = last(read(STORES / "many.jsonl"), "n", "way")
     chosen = sorted((run for run in runs if "steps" in run), key=lambda run: run["n"])
-    return [{"samples": f"{run['n']:,}"} | run["steps"] for run in chosen]
+    return [
+        {"samples": f"{run['n']:,}"} | {step: f"{s:.0f}" for step, s in run["steps"].items()}
+        for run in chosen
+    ]
 
 
 def growth_of_fits() -> list[dict]:

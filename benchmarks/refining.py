@@ -103,13 +103,13 @@ def main(argv: list[str] | None = None) -> int:
     args = parser.parse_args(argv)
 
     def lines():
+        work = [(name, seed) for name in args.dataset for seed in range(SEEDS)]
         with ProcessPoolExecutor(args.jobs) as processes:
-            calls = [[processes.submit(scores, name, seed) for seed in range(SEEDS)]
-                     for name in args.dataset]  # fmt: skip
-            means = []
-            for name, runs in zip(args.dataset, calls, strict=True):
-                found = [run.result() for run in runs]
-                means.append([np.mean([one[way] for one in found]) for way in WAYS])
+            run = map if args.jobs == 1 else processes.map
+            found, means = run(scores, *zip(*work, strict=True)), []
+            for name in args.dataset:
+                own = [next(found) for _ in range(SEEDS)]
+                means.append([np.mean([one[way] for one in own]) for way in WAYS])
                 yield [TITLES.get(name, name), *(f"{mean:.3f}" for mean in means[-1])]
             yield ["mean", *(f"{mean:.3f}" for mean in np.mean(means, axis=0))]
 

@@ -48,7 +48,7 @@ PROSE = {  # page: decimals in its sentences, none of them a measurement that ro
     "reproduce-the-paper.md": {"2004.03106": "arXiv"},
     "scale.md": {
         "0.001": "a parameter", "0.1": "how sets are drawn", "1.5": "how columns are chosen",
-        "3.11": "Python", "3.13": "Python", "3.14": "Python", "5.6": "a limit",
+        "3.11": "Python", "3.13": "Python", "3.14": "Python",
     },
     "speed.md": {"0.1": "a parameter", "0.75": "bytes of a matrix, computed"},
     "structure.md": {
@@ -210,6 +210,10 @@ def fake_consensus_rules(script, patch):
     patch(script, "scores", lambda *args: dict.fromkeys([*script.RULES, "hindsight"], 0.5))
 
 
+def fake_refining(script, patch):
+    patch(script, "scores", lambda *args: dict.fromkeys(script.WAYS, 0.5))
+
+
 def fake_count_rules(script, patch):
     evidence = {"settings": [{}, {"method": "x"}]}
     found = {"n": 1234, "classes": 3, "seconds": 1.0, "evidence": evidence}
@@ -267,6 +271,7 @@ RUNS = [  # script, how its measuring is replaced, arguments; what is kept; othe
     ("explain", fake_explain, [], {"explain"}, ["--draws", "3"]),
     ("transfer", fake_transfer, [], {"transfer"}, ["--seeds", "1"]),
     ("consensus_rules", fake_consensus_rules, [], {"consensus-rules"}, ["--dataset", "ngs"]),
+    ("refining", fake_refining, [], {"refining"}, ["--dataset", "ngs"]),
     ("count_rules", fake_count_rules, ["--seconds", "240"], {"count-lists", "count-right"}, []),
     ("count_rules", fake_count_rules, ["--rejected"], {"count-rejected", "count-noise"},
      ["--rejected", "--dataset", "ngs", "--seed", "1"]),

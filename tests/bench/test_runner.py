@@ -185,7 +185,9 @@ def test_seeds_share_the_solution_and_checks_do_not(monkeypatch):
     rows = [run_job(job(method, source=easy, seed=seed), 1) for seed in range(4)]
     assert len(solves) == 2
     assert [row["solve"] for row in rows] == ["shared", "shared", "own", "shared"]
-    assert [row["shared_seconds"] > 0 for row in rows] == [False, True, False, True]
+    first, *others = (row["shared_seconds"] for row in rows)  # the first has scaled views only
+    assert [seconds > first for seconds in others] == [True, False, True]
+    assert others[1] == 0
     assert [row["nmi"] for row in rows] == pytest.approx([1.0] * 4)
     assert len({row["iterations"] for row in rows}) == 1
 
