@@ -379,7 +379,7 @@ MUTANTS = [
     M("order-of-arrival", "order:_arrived", "np.argsort(cells, kind=\"stable\")",
       "np.arange(len(cells))", "test_near_together"),
     M("order-labels-not-back", "ChunkedGraphClusterer._from_chunks", "labels[np.argsort(order)]",
-      "labels[order]", "test_meangraph"),
+      "labels[order]", "test_meangraph_dask"),
     M("neighbors-leaves-out-the-nearest", "nearest_of", "itself.argmax(axis=1), k)",
       "itself.argmax(axis=1), 0)", "test_neighbors"),
     M("beyond-half-length", "cells:_closer", "others / 2", "others", "test_neighbors"),
