@@ -67,3 +67,14 @@ def test_drawn_samples_do_not_depend_on_the_chunks(monkeypatch):
         ]
     assert len(np.unique(found[0])) == 20
     np.testing.assert_array_equal(*found)
+
+
+def test_a_first_view_that_hardly_any_sample_has_leaves_the_order(groups):
+    views, _ = groups
+    spans = bounds(400, 60)
+    chunks = [[np.full_like(views[0][a:b], np.nan), views[1][a:b]] for a, b in spans]
+    with Threads(1) as workers:
+        found, after, order = near_together(workers, chunks, spans)
+    np.testing.assert_array_equal(order, np.arange(400))
+    np.testing.assert_array_equal(np.concatenate([one[1] for one in found]), views[1])
+    assert after == spans

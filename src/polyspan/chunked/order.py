@@ -95,6 +95,8 @@ def near_together(
     n = spans[-1][1]
     sample = drawn_samples(workers, chunks, spans, 0)
     gone = missing_rows(sample)
+    if gone is not None and gone.all():  # hardly any sample has the first view
+        return list(chunks), spans, np.arange(n)
     centres = cell_centres(sample if gone is None else sample[~gone], n_cells(n), 0)
     tree, count = workers.share(cell_tree(centres)), len(centres)
     cells = workers.map(_cells, chunks, spans, tree=tree)
