@@ -229,7 +229,7 @@ def null(seed: int) -> tuple[list[int], list[list[str]]]:
 
 
 def top(W: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """The k largest eigenvalues of a normalised graph and their eigenvectors, largest first."""
+    """The k largest eigenvalues of a normalized graph and their eigenvectors, largest first."""
     n = len(W)
     w, V = scipy.linalg.eigh(normalized(W), subset_by_index=[n - k, n - 1])
     return w[::-1], V[:, ::-1]

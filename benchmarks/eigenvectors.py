@@ -1,16 +1,16 @@
-"""Eigenvectors of large neighbour graphs: solvers, numbers of columns, numbers of neighbours.
+"""Eigenvectors of large neighbor graphs: solvers, numbers of columns, numbers of neighbors.
 
     python benchmarks/eigenvectors.py                   # 100,000 planted samples, one thread
     python benchmarks/eigenvectors.py --n 30000
 
 The graph is that of MeanGraph on the planted data of scale.py, in float32, samples shuffled.
 
-*Solvers*, at 20 neighbours: CPU seconds of one thread, and the NMI after k-means on the first 15
+*Solvers*, at 20 neighbors: CPU seconds of one thread, and the NMI after k-means on the first 15
 vectors. The filter is that of `polyspan.solvers.filtered`, to the residual of
 `polyspan.clustering.large` where no rounds are given, the time for its start included, but not that
-of the vectors of a graph with 10 neighbours, which a pool of members has anyway; the samples are in
+of the vectors of a graph with 10 neighbors, which a pool of members has anyway; the samples are in
 the order that the filter uses, for all solvers. *Columns*: NMI with c, 1.5 c and 2 c
-vectors, by the number of neighbours and the weights. With 100,000 samples the tables are kept for
+vectors, by the number of neighbors and the weights. With 100,000 samples the tables are kept for
 docs/scale.md (page_tables.py).
 """
 
@@ -47,7 +47,7 @@ def planted(n):
 
 
 def graph(ids, squares, k, weights):
-    """Graph of the k nearest of more neighbours, as in MeanGraph."""
+    """Graph of the k nearest of more neighbors, as in MeanGraph."""
     n, s = len(ids), np.sqrt(squares[:, SEVENTH - 1])
     ids, squares = ids[:, :k], squares[:, :k]
     data = np.ones(ids.shape) if weights == "binary" else np.exp(-squares / (s[:, None] * s[ids]))
@@ -107,7 +107,7 @@ def solvers(found, labels):
     known[other] = by_filter(fewer, 20, None, start)[0]
     ways = [("filter, 20 vectors, from those of groups", by_filter, 20, None, first)]
     ways += [
-        ("filter, 20 vectors, from those of 10 neighbours", by_filter, 20, None, (known[order], 0))
+        ("filter, 20 vectors, from those of 10 neighbors", by_filter, 20, None, (known[order], 0))
     ]
     ways += [("filter, 20 vectors, from random ones", by_filter, 20, None)]
     ways += [
@@ -138,10 +138,10 @@ def main():
     Xs, labels = planted(args.n)
     found = [approximate_neighbors(X, 30) for X in Xs]
     with threadpool_limits(1):
-        header, whole = ("solver, 20 neighbours", "cpu s", "NMI, 15 columns"), args.n == SAMPLES
+        header, whole = ("solver, 20 neighbors", "cpu s", "NMI, 15 columns"), args.n == SAMPLES
         show(header, solvers(found, labels), "eigen-solvers", whole)
         if not args.solvers:
-            header = ("weights", "neighbours", "NMI with 10 columns", "15", "20")
+            header = ("weights", "neighbors", "NMI with 10 columns", "15", "20")
             show(header, columns(found, labels), "eigen-columns", whole)
 
 

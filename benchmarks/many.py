@@ -37,7 +37,7 @@ SPILL = {
 }
 
 # Steps of a fit on Dask by their tasks, in the order in which they begin; a step lasts to the next.
-STEPS = {"from": "data", "_cells": "order", "_assign": "neighbours", "_sum": "graph",
+STEPS = {"from": "data", "_cells": "order", "_assign": "neighbors", "_sum": "graph",
          "_join": "start", "_dense": "eigenvectors", "_first_columns": "k-means"}  # fmt: skip
 
 

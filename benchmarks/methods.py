@@ -6,7 +6,7 @@
     python benchmarks/methods.py --page      METHODS.md from the stored rows, nothing is run;
                                              so does `python benchmarks/results.py`
 
-A figure is the normalised mutual information with the true classes, mean and deviation over ten
+A figure is the normalized mutual information with the true classes, mean and deviation over ten
 seeds. If nothing before k-means is random, one solve serves all seeds. Seconds are for one
 whole fit on one thread, the better of two, or the only one if it takes more than a minute. Every
 row is appended to benchmarks/results/methods.jsonl, and METHODS.md has the last one that was
@@ -368,7 +368,7 @@ def page(rows: list[list[str]], days: str, versions: str) -> str:
 Measured by `python benchmarks/methods.py` (`make bench-methods`), written by `python benchmarks/results.py` from its rows in `benchmarks/results/methods.jsonl`: {versions},
 one thread. The rows were measured from {days}; of rows measured again the last counts. No row is left out; one that says «not run» is still to be measured.
 
-- *reference* is the mean normalised mutual information of the authors' own program (LRR: the one in common use), run under GNU Octave on the same files.
+- *reference* is the mean normalized mutual information of the authors' own program (LRR: the one in common use), run under GNU Octave on the same files.
   For GMC it is the figure printed in the GRMSC paper, which the program also gives where it was run.
   For SSC it is the public ADMM program; for GSF the best of the settings that were tried, where ours are the defaults. Rows without a reference are our own figures, for data on which no program was run; SSC has none above 4,000 samples, where one fit takes an hour or more.
 - *ours* is the mean over ten seeds, with the standard deviation in brackets; *difference* is ours minus the reference.

@@ -5,7 +5,7 @@
 
 10, 30 and 50% of the (sample, view) pairs are removed at random, never the last view of a sample.
 GRMSC gets them as rows of NaN; the other column first replaces them by the mean of the view's other
-samples. Figures are the mean normalised mutual information over seeds, which choose the gaps. Rows
+samples. Figures are the mean normalized mutual information over seeds, which choose the gaps. Rows
 are appended to benchmarks/results/missing.jsonl, from which results.py makes the table of
 docs/after-the-fit.md; the data must have been downloaded.
 """

@@ -1,15 +1,15 @@
-"""Libraries that search nearest neighbours, compared on our data: what finds them, at what cost.
+"""Libraries that search nearest neighbors, compared on our data: what finds them, at what cost.
 
     python benchmarks/neighbors.py --hdigit             # Hdigit and planted 10^5, 1 and 2 threads
     python benchmarks/neighbors.py --n 1000000 --threads 2 --limit 150
     python benchmarks/neighbors.py --ways cells faiss-ivf --n 100000 --k 20
 
 One view of unit length, float32: Hdigit's first (set POLYSPAN_DATA), and the first of the planted
-data of scale.py. *recall* is the share of the true neighbours of 500 samples that was found;
+data of scale.py. *recall* is the share of the true neighbors of 500 samples that was found;
 *cpu s* sums over the threads;
 *peak* is what the process held at most, less what it held before the search; *same* says whether
 a second run with the same seed on this many threads, and one on a single thread, found the same
-neighbours: yes, or the share of them that is equal. Every search runs in its own process, which is
+neighbors: yes, or the share of them that is equal. Every search runs in its own process, which is
 ended after --limit seconds of CPU time; a library that is not installed is left out. Rows are
 appended to benchmarks/results/neighbors.jsonl.
 """
@@ -28,7 +28,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 RESULTS = Path(__file__).resolve().parent / "results" / "neighbors.jsonl"
-ASKED = 500  # samples whose neighbours are also found exactly
+ASKED = 500  # samples whose neighbors are also found exactly
 
 
 def exact(X, k, threads):
@@ -119,7 +119,7 @@ def peak():
 
 
 def search(way, path, k, threads, limit, answers):
-    """Search in this process: neighbours without the sample itself, and what it took."""
+    """Search in this process: neighbors without the sample itself, and what it took."""
     X, function = np.load(path), WAYS[way][0]
     function(X[:2000], k, threads)  # imports, compilation
     resource.setrlimit(resource.RLIMIT_CPU, (int(limit + time.process_time()) + 1,) * 2)

@@ -158,7 +158,7 @@ def first_order(X: Any, k: int, rule: str) -> np.ndarray:
 
 
 def ties(works: Iterable[tuple[str, int]], runs: int = 1) -> Iterator[list[object]]:
-    """Yield the lines of data sets and numbers of neighbours; of several runs, mean (std)."""
+    """Yield the lines of data sets and numbers of neighbors; of several runs, mean (std)."""
     for name, k in works:
         data = load_dataset(name)
         by_class = np.argsort(data.labels, kind="stable")

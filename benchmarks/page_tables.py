@@ -241,7 +241,7 @@ def on_card() -> list[dict]:
     card, cpu = ([run for run in runs if run.get("device") == one] for one in ("cuda", None))
     chosen = {
         '`AnchorGRMSC(device="cuda")`': card[-1],
-        "the same, neighbours on the CPU": card[0],
+        "the same, neighbors on the CPU": card[0],
         "`AnchorGRMSC()` on the 16 cores": cpu[-1],
     }
     names = {"solver s": "of them the solver", "nmi": "NMI"}
@@ -286,7 +286,7 @@ def peers() -> list[dict]:
     return [dict(zip(header, cells, strict=True)) for cells in lines]
 
 
-LIBRARIES = {  # name in neighbors.py: the words of the page, wheels, licence
+LIBRARIES = {  # name in neighbors.py: the words of the page, wheels, license
     "cells": ("cells (ours; Hdigit: all pairs)", "", ""),
     "exact": ("all pairs (scikit-learn)", "all", "BSD-3"),
     "faiss-ivf": ("faiss-cpu 1.15, inverted lists (4 of n / 1000)", "all", "MIT"),
@@ -298,14 +298,14 @@ LIBRARIES = {  # name in neighbors.py: the words of the page, wheels, licence
 
 
 def neighbors() -> list[dict]:
-    """Libraries that search neighbours: one thread, and whether two find the same."""
+    """Libraries that search neighbors: one thread, and whether two find the same."""
     by = {
         (row["data"], row["n"], row["way"], row["threads"]): row
         for row in read(STORES / "neighbors.jsonl")
     }
     found = []
-    for way, (words, wheels, licence) in LIBRARIES.items():
-        row = {"way": words, "wheels": wheels, "licence": licence}
+    for way, (words, wheels, license) in LIBRARIES.items():
+        row = {"way": words, "wheels": wheels, "license": license}
         for data, n, recall, behind in (
             ("planted", 100_000, "planted, 100,000: recall", ""),
             ("hdigit", 10_000, "Hdigit, 10,000: recall", " "),
@@ -323,7 +323,7 @@ def neighbors() -> list[dict]:
 
 
 def same(share: float | str) -> str:
-    """Whether neighbours are the same; 1 is a share that was rounded."""
+    """Whether neighbors are the same; 1 is a share that was rounded."""
     if isinstance(share, str):
         return share
     return "almost" if share == 1 else f"{share:.1%}"

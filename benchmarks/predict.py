@@ -3,7 +3,7 @@
     python benchmarks/predict.py                    three data sets, a table in Markdown
     python benchmarks/predict.py bbcsport --splits 10
 
-Both columns are the normalised mutual information with the true classes on the same 20%: of the
+Both columns are the normalized mutual information with the true classes on the same 20%: of the
 predicted labels, and of the labels from a fit on all samples. Every split is random, seeded by its
 number. Rows are appended to benchmarks/results/predict.jsonl, from which results.py makes the table
 of docs/after-the-fit.md; the data must have been downloaded.

@@ -1,4 +1,4 @@
-"""Compare ways to refine labels on the neighbour links that members agree on (NMI).
+"""Compare ways to refine labels on the neighbor links that members agree on (NMI).
 
     python benchmarks/refining.py                          all data sets of label_free.py, and more
     python benchmarks/refining.py --dataset ngs bbc        some of them
@@ -11,7 +11,7 @@ classes.
     none        the consensus of the members' own labels
     consensus   its labels are refined (`polyspan.selection.refining`)
     members     those of every member are refined before they are ranked and vote
-    plain       as members, but on the mean of the views' neighbour graphs, whoever agrees
+    plain       as members, but on the mean of the views' neighbor graphs, whoever agrees
 
 Run on all data sets, it keeps the table for docs/choosing-without-labels.md (page_tables.py).
 """

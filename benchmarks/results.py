@@ -31,7 +31,7 @@ from polyspan.bench.jobs import STAGES
 from polyspan.bench.protocol import read_protocol
 from polyspan.bench.rows import job_labels
 from polyspan.bench.store import identity, latest, read_rows
-from polyspan.bench.summaries import DIGITS, ORDER_WORDS, Summary, read_paper, rivals, summarise
+from polyspan.bench.summaries import DIGITS, ORDER_WORDS, Summary, read_paper, rivals, summarize
 from polyspan.bench.tables import report, selected
 from polyspan.metrics import PAPER_SCORES
 
@@ -122,7 +122,7 @@ def in_force(name):
 
 
 def found(rows) -> dict[tuple[str, str, str], Summary]:
-    return {(one.dataset, one.method, rivals(one)): one for one in summarise(rows)}
+    return {(one.dataset, one.method, rivals(one)): one for one in summarize(rows)}
 
 
 def nmi(one, digits=4):
@@ -443,7 +443,7 @@ def cost(rows):
         "## What it cost\n\n" + table(heads, lines) + "\n\nJobs run side by side, and those on the "
         "CPU shared it with other work, so the first hours are not those of a quiet machine; "
         f"processor time is: on two cores {cpu[CPU] / 2:.1f} hours. Fits on the same data share "
-        "graphs and factorisations (`polyspan.sharing`), without which it would be more; the "
+        "graphs and factorizations (`polyspan.sharing`), without which it would be more; the "
         "seconds in the tables count what was shared, these hours do not."
     )
     if set(count) - {CPU}:
@@ -535,7 +535,7 @@ def ladder(rows):
 
 def comparison(rows):
     by, lines, counts = found(rows), [], defaultdict(int)
-    for one in summarise(rows):
+    for one in summarize(rows):
         if rivals(one) != "tuned" or not one.published or "nmi" not in one.mean:
             continue
         base = by.get((one.dataset, "ConcatSpectral", "default"))
@@ -673,10 +673,10 @@ def _plain(value, digits=4):
 OPEN = {
     "orientation published": "the graphs act on the rows of Z, as in the printed update",
     "sigma_2 first": "the second order uses the first order's sigma (the same letter in the paper)",
-    "k = 10": "ten neighbours",
-    "k = 15": "fifteen neighbours",
-    "k = 60": "sixty neighbours",
-    "k = 150": "150 neighbours",
+    "k = 10": "ten neighbors",
+    "k = 15": "fifteen neighbors",
+    "k = 60": "sixty neighbors",
+    "k = 150": "150 neighbors",
     "graphs of raw features": "graphs built from unscaled features",
     "alpha = 0": "no complementary graph",
     "sparse affinity": "only ten entries kept in each column of Z",
@@ -693,11 +693,11 @@ ERRATA = [
     ),
     ("singular value decomposition", "`U S V`", "`U S V^T`"),
     (
-        "side of the regulariser",
+        "side of the regularizer",
         "defined on columns of Z, but written as `Tr(Z^T L Z)`, which acts on rows",
         'both: `orientation="samples"` (the definition, default) and `"published"`',
     ),
-    ("neighbours k", "not given", "a parameter; the default is 30"),
+    ("neighbors k", "not given", "a parameter; the default is 30"),
     (
         "sigma of the second order",
         "the same letter as for the first order",
@@ -1109,7 +1109,7 @@ def draw_figures():
         "figure1": plot_method(views, model.labels_, model.representation_, 30, data.view_names),
         "figure2": plot_convergence(model.history_, model.tol).figure,
         "figure3": plot_grid(rows, "NGs", values=TALL).figure,
-        "scores": plot_scores(summarise(rows)),
+        "scores": plot_scores(summarize(rows)),
         "order-effect": plot_order(),
     }
     for own in (rows, in_force("wide")):
@@ -1136,7 +1136,7 @@ def made_from():
         ],
         "scores": [
             [one.dataset, one.selection, one.method, one.mean.get("nmi"), one.published.get("nmi")]
-            for one in summarise(rows)
+            for one in summarize(rows)
         ],
         "order-effect": [
             [method, name, one.effect] for method, by in effects.items() for name, one in by.items()

@@ -45,7 +45,7 @@ from polyspan.solvers import prox  # noqa: E402
 from polyspan.solvers.loop import Run  # noqa: E402
 from polyspan.solvers.reductions import reduce_rows  # noqa: E402
 
-# name: data set, neighbours, lam1, lam2, orientation, wanted literal / ours, wanted ours / floor
+# name: data set, neighbors, lam1, lam2, orientation, wanted literal / ours, wanted ours / floor
 WORK = {
     "3-sources": ("three_sources", 50, 0.1, 1.0, "published", 15, None),
     "ngs": ("ngs", 30, 1.0, 10.0, "published", 6, 3),

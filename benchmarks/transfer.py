@@ -6,7 +6,7 @@
 The consensus is fitted on the 150 training samples in three views, without the subtypes. Every
 cluster then stands for one subtype: the pairs that are right for most of the training samples. The
 test samples have mRNA and miRNA only; `polyspan predict` abstains by default where less than 1% of
-the fitted samples are as far from their neighbours. "right" is the share of the test samples with a
+the fitted samples are as far from their neighbors. "right" is the share of the test samples with a
 cluster that get the one of their subtype; "fitted" is that share for the training samples. For
 comparison, the same test samples with one view only, and with the values of each sample in random
 order, which makes samples that are unlike all. Figures are means over seeds of the consensus. With

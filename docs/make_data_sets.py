@@ -13,14 +13,14 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "data-sets.md"
 START = "<!-- Written by `make methods` from registry.toml, down to the end of the table. -->\n"
 END = "<!-- End of the table. -->\n"
-HEAD = "| name | content | samples | views and their features | classes | licence |\n"
+HEAD = "| name | content | samples | views and their features | classes | license |\n"
 
 
 def row(entry: Entry) -> str:
     """Return the row of one data set."""
     views = ", ".join(f"{name} {features}" for name, features in entry.views.items())
     cells = [f"`{entry.name}`", entry.title, f"{entry.samples:,}", views]
-    cells += [str(entry.classes or "none"), entry.licence]
+    cells += [str(entry.classes or "none"), entry.license]
     return f"| {' | '.join(cells)} |\n"
 
 

@@ -38,7 +38,7 @@ DETAILS = """
 Every source file (last column) begins with the objective, the recursion and the full reference,
 and says where it departs from the paper. The letters in this table are
 
-- n samples, d features, m views (index v), c clusters, k neighbours, a anchors;
+- n samples, d features, m views (index v), c clusters, k neighbors, a anchors;
 - p, the sum of min(n, d) over the views, and q, the sum of min(a, d);
 - `X_v`, view v, with samples in columns (d x n), and `A_v`, its anchors;
 - `|.|_*`, the sum of the singular values, `|.|_{2,1}`, that of the lengths of the columns, and
@@ -108,7 +108,7 @@ def short_table() -> str:
 
 
 def long_table() -> str:
-    """Return what each method minimises, what to consider, and what it costs."""
+    """Return what each method minimizes, what to consider, and what it costs."""
     rows = []
     for method in METHODS.values():
         about = method.about

@@ -33,7 +33,7 @@ for name in chosen:
     print(f"{METHODS[name].__name__:16} NMI {nmi:.3f}   {seconds:5.2f} s")
 
 # %%
-# The grey bars are the baselines, which concatenate all features. On these data the spectral one is
+# The gray bars are the baselines, which concatenate all features. On these data the spectral one is
 # hard to beat, and k-means fails: samples of one subspace need not be close to each other.
 import matplotlib.pyplot as plt
 
@@ -42,6 +42,6 @@ scores = [found[name][0] for name in order]
 colors = ["#8a94a3" if name.startswith("Concat") else "#1f6fb4" for name in order]
 figure, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
 ax.barh(order, scores, color=colors)
-ax.set(xlim=(0, 1), xlabel="normalised mutual information")
+ax.set(xlim=(0, 1), xlabel="normalized mutual information")
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()

@@ -2,7 +2,7 @@
 Sharing a grid
 ==============
 
-Settings on the same data have much in common: the reduced views, the graphs, a factorisation.
+Settings on the same data have much in common: the reduced views, the graphs, a factorization.
 Inside ``with sharing():`` these are computed only once. The results are the same.
 """
 
@@ -25,7 +25,7 @@ def fit(lam1, lam2, affinity="dense"):
 
 
 # %%
-# Nine settings share their graphs and one factorisation. The sparse affinities cost only the
+# Nine settings share their graphs and one factorization. The sparse affinities cost only the
 # clustering: the representation is that of the dense fit.
 with sharing() as store:
     dense = {pair: fit(*pair) for pair in product(lam1s, lam2s)}

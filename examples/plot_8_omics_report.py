@@ -7,7 +7,7 @@ write a report; the rest asks in Python what the report shows.
 
 The data come with an R package under the GPL, so polyspan does not have them in its box:
 ``polyspan data fetch nutrimouse`` downloads them once. Where they are not, this script says so and
-takes breast tumours instead, which come with scikit-learn; its steps are the same.
+takes breast tumors instead, which come with scikit-learn; its steps are the same.
 """
 
 # %%

@@ -1,4 +1,4 @@
-"""Neighbours and late fusion by loops and definitions, and data with many ties.
+"""Neighbors and late fusion by loops and definitions, and data with many ties.
 
 Slow on purpose: the library is held against it. Samples are rows.
 """
@@ -24,8 +24,8 @@ def clouds(n=90, seed=0):
     truth = np.arange(n) % 3
     views = []
     for d in (6, 9):
-        centres = 2 * np.linalg.qr(rng.normal(size=(d, d)))[0][:3]
-        views.append(centres[truth] + rng.normal(size=(n, d)) / 4)
+        centers = 2 * np.linalg.qr(rng.normal(size=(d, d)))[0][:3]
+        views.append(centers[truth] + rng.normal(size=(n, d)) / 4)
     return views, truth
 
 
@@ -40,7 +40,7 @@ def distances(X):
 
 
 def shares(D, k):
-    """Share of every pair (i, j) as a neighbour, and the distances of the k nearest."""
+    """Share of every pair (i, j) as a neighbor, and the distances of the k nearest."""
     n = len(D)
     A, nearest = np.zeros((n, n)), np.zeros((n, k))
     for i in range(n):

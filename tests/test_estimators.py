@@ -90,7 +90,7 @@ def test_scikit_learn(name):
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_pickling_keeps_what_was_learnt(name):
+def test_pickling_keeps_what_was_learned(name):
     model = make(name).fit(views_for(name))
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.labels_, model.labels_)
@@ -336,7 +336,7 @@ def test_the_baselines_keep_a_wide_sparse_view_sparse(cls):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak < 2**28  # 256 MiB; a dense copy takes 1.6 GB, three dense centres 24 MB
+    assert peak < 2**28  # 256 MiB; a dense copy takes 1.6 GB, three dense centers 24 MB
 
 
 # ---- dtypes, and what is left alone ------------------------------------------------------------
@@ -478,7 +478,7 @@ def test_every_parameter_is_checked(name):
 
 
 @pytest.mark.parametrize("name", ["grmsc", "anchorgrmsc", "concatspectral"])
-def test_more_neighbours_than_others(name):
+def test_more_neighbors_than_others(name):
     for k in (45, 46, 1000):
         match = rf"^{METHODS[name].__name__}: n_neighbors={k} must be below n_samples=45: .* only"
         with case(f"n_neighbors={k}"):

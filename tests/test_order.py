@@ -60,7 +60,7 @@ RELEASED = [
     for name in BLIND
     if "as_released" in METHODS[name].parameter_checks() and name not in BY_ROW
 ]
-# Their neighbours are approximate among more than 20,000 samples.
+# Their neighbors are approximate among more than 20,000 samples.
 APPROXIMATE = [MeanGraph, NEMO, ConcatSpectral, SNF, CGD]
 BLIND_POOL = [MeanGraph(), MeanGraph(n_neighbors=5), ConcatSpectral(), NEMO(), GRMSC(), SNF()]
 RANDOM_POOL = [MeanGraph(), ConcatSpectral(), ConcatKMeans(n_init=1)]
@@ -106,8 +106,8 @@ def fit(name, views, **params):
         return METHODS[name](**({"n_clusters": 3, "random_state": 0} | params)).fit(views)
 
 
-def learnt(model):
-    """Matrices between samples that a model has learnt: affinity and representation, or U U^T."""
+def learned(model):
+    """Matrices between samples that a model has learned: affinity and representation, or U U^T."""
     found = {}
     for name in ("affinity_matrix_", "representation_"):
         if hasattr(model, name):
@@ -117,11 +117,11 @@ def learnt(model):
 
 
 def moved(name, make, **params):
-    """Largest change of what is learnt when the samples are shuffled, relative to its largest."""
+    """Largest change of what is learned when the samples are shuffled, relative to its largest."""
     views = make()
-    one, largest = learnt(fit(name, views, **params)), 0.0
+    one, largest = learned(fit(name, views, **params)), 0.0
     for order in SHUFFLES:
-        other = learnt(fit(name, [view[order] for view in views], **params))
+        other = learned(fit(name, [view[order] for view in views], **params))
         assert one.keys() == other.keys()
         for key, A in one.items():
             assert A.shape == (N, N)

@@ -73,7 +73,7 @@ def test_every_method_comes_back(name, tmp_path):
 
 MODELS = {
     "sparse affinity": GRMSC(3, affinity="sparse", random_state=0),
-    "standardised": GRMSC(3, scale="standard+unit", random_state=0),
+    "standardized": GRMSC(3, scale="standard+unit", random_state=0),
     "scaled each": GRMSC(3, scale=("unit", "standard"), random_state=0),
     "scaled each, a list": AnchorGRMSC(3, scale=[None, "standard"], random_state=0),
     "RandomState": GRMSC(3, random_state=np.random.RandomState(5)),

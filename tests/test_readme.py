@@ -70,7 +70,7 @@ def test_what_is_said_of_the_demo(capsys):
     rows = run_demo(out=None)
     said = re.search(
         r"the consensus has an NMI of (\S+), and the plain `ConcatSpectral` (\S+); told to "
-        r"standardise the features, which the consensus finds out by itself, that has (\S+)\.\n",
+        r"standardize the features, which the consensus finds out by itself, that has (\S+)\.\n",
         README,
     )
     found = [row.scores["nmi"] for row in list(rows.values())[:3]]

@@ -45,7 +45,7 @@ def test_lapack_may_give_up_on_some_eigenvectors(name, monkeypatch):
 
 @pytest.mark.parametrize("c", [2, 3])
 def test_a_graph_in_many_pieces_has_one_answer(c):
-    """With one neighbour, the sample itself, ARPACK starts again from what it draws."""
+    """With one neighbor, the sample itself, ARPACK starts again from what it draws."""
     views = [np.random.default_rng(0).normal(size=(4, 3))]
     found = {
         tuple(ConcatSpectral(c, n_neighbors=1, n_init=2, random_state=0).fit(views).labels_)

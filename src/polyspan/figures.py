@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FORMATS = (".png", ".svg", ".pdf")
 INK, FAINT, EDGE = "#1b2a41", "#8a94a3", "#c8cfd8"
-LINES = ("#1f6fb4", "#d9731a", "#3a8f5c", "#8a5fb0")  # colour-blind safe
+LINES = ("#1f6fb4", "#d9731a", "#3a8f5c", "#8a5fb0")  # color-blind safe
 RESIDUALS = {"data": "data: $X - XZ - E$", "split": "split: $Z$ - its low-rank copy"}
 
 
@@ -157,7 +157,7 @@ def plot_image_clusters(
     Parameters
     ----------
     images : (n, height, width) array
-        Grey values; 0 is white.
+        Gray values; 0 is white.
     labels : (n,) array-like
         Cluster of every image.
     wrong : (n,) array-like of bool, optional

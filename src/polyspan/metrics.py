@@ -21,7 +21,7 @@ def clustering_scores(labels_true: Any, labels_pred: Any) -> dict[str, float]:
     Returns
     -------
     dict of str to float
-        ``nmi`` normalised mutual information, 2 I / (H(classes) + H(clusters));
+        ``nmi`` normalized mutual information, 2 I / (H(classes) + H(clusters));
         ``acc`` accuracy under the best one-to-one matching of clusters to classes;
         ``precision``, ``recall`` and ``f_score`` over pairs of samples that are together;
         ``rand_index`` share of pairs on which both agree; ``avg_entropy`` H(classes | clusters) in

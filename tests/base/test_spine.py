@@ -59,9 +59,9 @@ def test_attributes_are_documented_or_hidden(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = METHODS[name](n_clusters=3, random_state=0).fit(views)
-    learnt = set(vars(model)) - set(model.get_params(deep=False))
-    shown = {attribute for attribute in learnt if attribute.endswith("_")}
-    assert learnt - shown <= HIDDEN
+    learned = set(vars(model)) - set(model.get_params(deep=False))
+    shown = {attribute for attribute in learned if attribute.endswith("_")}
+    assert learned - shown <= HIDDEN
     text = inspect.getdoc(METHODS[name]).split("Attributes\n")[1]
     assert shown - CHECKED <= set(re.findall(r"\w+_\b", text))
 

@@ -12,7 +12,7 @@ from polyspan.bench.figures import (
     plot_scores,
     save_figures,
 )
-from polyspan.bench.summaries import summarise
+from polyspan.bench.summaries import summarize
 from polyspan.datasets import make_subspaces
 from polyspan.metrics import SCORES
 
@@ -54,12 +54,12 @@ def test_what_is_no_grid_is_refused():
     with pytest.raises(ValueError, match="no grid of lam1 and lam2 was run for RMSC on Planted"):
         plot_grid(GRID, "Planted (60)", "RMSC")
     with pytest.raises(ValueError, match="nothing to draw"):
-        plot_scores(summarise(GRID))
+        plot_scores(summarize(GRID))
 
 
 def test_scores_show_ours_and_the_paper():
     figure = plot_scores(
-        summarise([FINAL, FINAL | {"selection": "default", "key": "g", "nmi": 0.6}])
+        summarize([FINAL, FINAL | {"selection": "default", "key": "g", "nmi": 0.6}])
     )
     drawn = [float(line.get_xdata()[0]) for line in figure.axes[0].lines if len(line.get_xdata())]
     assert {0.7, 0.6, 0.9547} <= set(drawn)  # the last is the paper's on NGs

@@ -48,7 +48,7 @@ def test_jobs(read):
     fixed = {"graph_scale": None, "regularizer": "none"}  # "None" is None, "none" is a word
     assert [job.params for job in jobs[2:]] == [
         fixed | {"lam1": lam1, "n_neighbors": k} for lam1 in (1.0, 10.0) for k in (10, 39)
-    ]  # 40 neighbours are not among 40 samples
+    ]  # 40 neighbors are not among 40 samples
     assert {job.timeout for job in jobs} == {9}
     assert count_jobs(protocol) == 2 + 4 + 2 * 4 + 2
     assert len({job.key for job in jobs}) == len(jobs)

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from polyspan.bench.summaries import ranks, read_paper, summarise
+from polyspan.bench.summaries import ranks, read_paper, summarize
 from polyspan.bench.tables import report
 from polyspan.metrics import PAPER_SCORES, SCORES
 
@@ -99,7 +99,7 @@ def test_what_has_nothing_to_tune_is_compared_with_what_was_tuned():
 
 def test_runs_in_different_orders_are_not_mixed():
     rows = [row(nmi=0.9, order="file", key="1"), row(nmi=0.5, order="shuffled", key="2")]
-    (one, two) = summarise(rows)
+    (one, two) = summarize(rows)
     assert {one.order: one.mean["nmi"], two.order: two.mean["nmi"]} == {
         "file": 0.9,
         "shuffled": 0.5,
@@ -125,7 +125,7 @@ def test_ranks_over_data_sets():
         row("b", status="failed", reason="x", dataset="Q"),
         row("c", nmi=0.5, dataset="Q"),
     ]
-    found = ranks(summarise(rows))  # NGs, then Q
+    found = ranks(summarize(rows))  # NGs, then Q
     assert found["default", "a"]["nmi"] == [2.5, 1]
     assert found["default", "b"]["nmi"] == [2.5, 3]  # without a result: last
     assert found["default", "c"]["nmi"] == [1, 2]

@@ -59,7 +59,7 @@ def test_list_when_nothing_is_here(empty, capsys):
     assert not empty.exists()  # looking writes nothing
 
 
-def test_list_says_where_and_under_which_licence(empty, capsys, tmp_path, monkeypatch):
+def test_list_says_where_and_under_which_license(empty, capsys, tmp_path, monkeypatch):
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "ngs.mat").touch()
     empty.mkdir()
@@ -90,7 +90,7 @@ def test_list_of_named_ones_says_all_that_is_known(empty, capsys):
     words = " ".join(first.split())
     for said in (
         "views gene 1500, mirna 470 classes none values as published, patients matched by id; ",
-        "licence package is GPL (>= 2), which need not cover the data; research use",
+        "license package is GPL (>= 2), which need not cover the data; research use",
         "where not here source https://github.com/taoshengxu/CancerSubtypes, commit 36c3baed37",
         "gbm_status.rda data/status.rda",
     ):

@@ -100,7 +100,7 @@ def test_demo_prints_the_verdict_and_the_table_and_writes(folder, capsys):
     assert names(folder) == FILES
     assert Path("polyspan-demo.png").read_bytes().startswith(b"\x89PNG")
     page = Path("polyspan-demo.html").read_text("utf-8")
-    assert "Breast tumours, by their cell nuclei" in page
+    assert "Breast tumors, by their cell nuclei" in page
     assert "<bdi>concave points</bdi>" in page  # features have names
     assert "polyspan demo --samples 60 --seed 0" in page
     assert "diagnosis" in page

@@ -195,8 +195,8 @@ def test_a_fitted_sample_is_embedded_where_it_is():
     W = W + W.T
     labels = rng.integers(0, 3, size=30)
     Y = spectral_embedding(W, 3)
-    centres = np.array([Y[labels == c].mean(axis=0) for c in range(3)])
-    wanted = np.linalg.norm(Y[:, None] - centres, axis=2).argmin(axis=1)
+    centers = np.array([Y[labels == c].mean(axis=0) for c in range(3)])
+    wanted = np.linalg.norm(Y[:, None] - centers, axis=2).argmin(axis=1)
     assert_array_equal(extend_labels(W, labels, 3, W), wanted)
     assert_array_equal(extend_labels(sp.csr_array(W), labels, 3, -W), wanted)
 

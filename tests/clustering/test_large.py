@@ -70,7 +70,7 @@ def test_k_means_goes_on_over_all_rows():
 def test_an_inaccurate_answer_is_told(monkeypatch):
     monkeypatch.setattr("polyspan.solvers.filtered.ROUNDS", 1)
     monkeypatch.setattr("polyspan.solvers.filtered.DEGREE", 1)
-    with pytest.warns(UserWarning, match="only accurate to .* more neighbours"):
+    with pytest.warns(UserWarning, match="only accurate to .* more neighbors"):
         cluster_graph(ring_graph()[0], 5, random_state=0)
 
 

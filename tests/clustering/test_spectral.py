@@ -201,7 +201,7 @@ def test_kmeans_of_a_sample_and_of_all(make):
     for sample in (600, 100):
         model = kmeans(Y, 3, n_init=2, random_state=0, sample=sample)
         assert adjusted_rand_score(truth, model.labels_) == 1
-        # the last run is one on all rows: its centres are their means
+        # the last run is one on all rows: its centers are their means
         means = [Y[model.labels_ == k].mean(axis=0) for k in range(3)]
         np.testing.assert_allclose(model.cluster_centers_, means, atol=1e-12)
         again = kmeans(Y, 3, n_init=2, random_state=0, sample=sample)

@@ -13,11 +13,11 @@ from polyspan.datasets.registry import find_entry
 
 
 class Server(ThreadingHTTPServer):
-    """Answers every request with the next of its behaviours; the last one stays."""
+    """Answers every request with the next of its behaviors; the last one stays."""
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
-        self.behaviours = ["good"]
+        self.behaviors = ["good"]
         self.requests = []
         self.content = b""
         self.others = {}  # contents by path
@@ -30,27 +30,27 @@ class Server(ThreadingHTTPServer):
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         self.server.requests.append(self.path)
-        behaviours = self.server.behaviours
-        behaviour = behaviours.pop(0) if len(behaviours) > 1 else behaviours[0]
+        behaviors = self.server.behaviors
+        behavior = behaviors.pop(0) if len(behaviors) > 1 else behaviors[0]
         content = self.server.others.get(self.path, self.server.content)
-        if isinstance(behaviour, int):
-            self.send_error(behaviour)
+        if isinstance(behavior, int):
+            self.send_error(behavior)
             return
-        if behaviour in ("flood", "drip"):
+        if behavior in ("flood", "drip"):
             self.send_response(200)
             self.end_headers()
             with suppress(OSError):
                 for _ in range(400):
-                    self.wfile.write(content if behaviour == "flood" else b"x")
+                    self.wfile.write(content if behavior == "flood" else b"x")
                     self.wfile.flush()
-                    time.sleep(0.01 if behaviour == "drip" else 0)
+                    time.sleep(0.01 if behavior == "drip" else 0)
             return
-        if behaviour == "wrong":
+        if behavior == "wrong":
             content = content[:-1] + bytes([content[-1] ^ 1])
         self.send_response(200)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        self.wfile.write(content[: len(content) // 2] if behaviour == "cut" else content)
+        self.wfile.write(content[: len(content) // 2] if behavior == "cut" else content)
         self.close_connection = True
 
     def log_message(self, *args):
@@ -118,7 +118,7 @@ def test_a_damaged_file_in_the_cache_is_replaced(server, cache):
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "message", "requests"),
+    ("behavior", "message", "requests"),
     [
         ("wrong", "is not the published file: its sha256 is not the published one", 1),
         ("cut", "the connection failed or was lost", 3),
@@ -127,9 +127,9 @@ def test_a_damaged_file_in_the_cache_is_replaced(server, cache):
     ],
 )
 def test_failures_name_data_set_and_address_and_leave_nothing(
-    server, cache, behaviour, message, requests
+    server, cache, behavior, message, requests
 ):
-    server.behaviours = [behaviour]
+    server.behaviors = [behavior]
     address = find_entry("ngs").files[0].url(server.url)
     with pytest.raises(OSError, match=f"ngs from {address}.*{message}"):
         fetch_dataset("ngs", base_url=server.url)
@@ -145,7 +145,7 @@ def test_wrong_bytes_known_by_their_git_blob_only(server, cache):
 
 @pytest.mark.parametrize("trouble", ["cut", 503])
 def test_trouble_that_passes(server, cache, trouble):
-    server.behaviours = [trouble, trouble, "good"]
+    server.behaviors = [trouble, trouble, "good"]
     assert fetch_dataset("ngs", base_url=server.url)[0].read_bytes() == server.content
     assert contents(cache) == ["ngs.mat"]
 
@@ -159,7 +159,7 @@ def test_no_server_at_all(server, cache):
 
 def test_failed_forced_download_keeps_the_old_file(server, cache):
     fetch_dataset("ngs", base_url=server.url)
-    server.behaviours = ["cut"]
+    server.behaviors = ["cut"]
     with pytest.raises(OSError, match="was lost"):
         fetch_dataset("ngs", base_url=server.url, force=True)
     assert (cache / "ngs.mat").read_bytes() == server.content
@@ -230,9 +230,9 @@ def test_only_what_is_absent_or_damaged_is_downloaded(server, cache, gbm):
     assert load_dataset("gbm").views[1].shape == (100, 470)
 
 
-@pytest.mark.parametrize("behaviour", ["wrong", "cut", 404])
-def test_one_failure_leaves_none_of_the_files(server, cache, gbm, behaviour):
-    server.behaviours = ["good", "good", "good", behaviour]
+@pytest.mark.parametrize("behavior", ["wrong", "cut", 404])
+def test_one_failure_leaves_none_of_the_files(server, cache, gbm, behavior):
+    server.behaviors = ["good", "good", "good", behavior]
     with pytest.raises(OSError, match=r"gbm from http.*/data/status\.rda"):
         fetch_dataset("gbm", base_url=server.url)
     assert contents(cache) == []
@@ -240,7 +240,7 @@ def test_one_failure_leaves_none_of_the_files(server, cache, gbm, behaviour):
 
 def test_one_failure_keeps_the_old_files(server, cache, gbm):
     fetch_dataset("gbm", base_url=server.url)
-    server.behaviours = ["good", "good", "good", 404]
+    server.behaviors = ["good", "good", "good", 404]
     with pytest.raises(OSError, match="404"):
         fetch_dataset("gbm", base_url=server.url, force=True)
     assert contents(cache) == sorted(file.name for file in gbm)
@@ -257,7 +257,7 @@ def test_a_flood_ends_at_the_registered_size(server, cache, monkeypatch):
         return done
 
     monkeypatch.setattr(download._Limited, "write", counted)
-    server.behaviours = ["flood"]
+    server.behaviors = ["flood"]
     size = find_entry("ngs").files[0].bytes
     with pytest.raises(OSError, match=f"ngs from http.* sends more than the {size} bytes"):
         fetch_dataset("ngs", base_url=server.url)
@@ -270,7 +270,7 @@ def test_a_server_that_drips_is_left(server, cache, monkeypatch):
     """A byte now and then is no silence, so only a deadline for the whole ends it."""
     monkeypatch.setattr(download, "PATIENCE", 0.3)
     monkeypatch.setattr(download, "SLOWEST", 10**9)
-    server.behaviours = ["drip"]
+    server.behaviors = ["drip"]
     with pytest.raises(
         OSError, match=r"could not download ngs from http.*: the server is too slow"
     ):

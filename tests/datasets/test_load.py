@@ -145,7 +145,7 @@ def test_lbp_cells_are_shares_and_see_texture_not_brightness():
     _, lbp, _ = yale_views(np.array([image, image + 100, np.full(4096, 9.0)]))
     cells = lbp.reshape(3, 56, 59)
     np.testing.assert_allclose(cells.sum(axis=2), 1)
-    # Neighbours on the diagonals are interpolated: a tie may fall either way, once in a while.
+    # Neighbors on the diagonals are interpolated: a tie may fall either way, once in a while.
     assert np.abs(cells[0] - cells[1]).sum(axis=1).mean() < 0.02
     assert np.all(np.count_nonzero(cells[2], axis=1) == 1)  # all is flat: one pattern everywhere
 

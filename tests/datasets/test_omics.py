@@ -7,14 +7,14 @@ import pytest
 from scipy import sparse
 
 from polyspan.datasets import load_dataset
-from polyspan.datasets.cells import (
-    centred_log_ratio,
+from polyspan.datasets.rfiles import read_r
+from polyspan.datasets.single_cell import (
+    centered_log_ratio,
     latent_semantic,
     log_normalized,
     principal_components,
     tf_idf,
 )
-from polyspan.datasets.rfiles import read_r
 
 DIETS = ["coc", "fish", "lin", "ref", "sun"]
 # name: features of the views, samples in each class.
@@ -137,8 +137,8 @@ def test_cells_are_prepared_as_stated(omics_dir):
     logs = np.log1p(counts / counts.sum(axis=1, keepdims=True) * 10_000)
     dispersion = logs.var(axis=0) / logs.mean(axis=0)
     logs = logs[:, np.argsort(-dispersion)[:2000]]
-    centred = logs - logs.mean(axis=0)
-    energy, vectors = np.linalg.eigh(centred @ centred.T)
+    centered = logs - logs.mean(axis=0)
+    energy, vectors = np.linalg.eigh(centered @ centered.T)
     np.testing.assert_allclose((data.views[0] ** 2).sum(axis=0), energy[: -20 - 1 : -1])
     overlap = np.abs(vectors[:, : -20 - 1 : -1].T @ data.views[0]) / np.sqrt(energy[: -20 - 1 : -1])
     np.testing.assert_allclose(np.diag(overlap), 1)
@@ -178,7 +178,7 @@ def test_preparation_of_counts():
     # Shares of the cell times cells over the total of the region; the third has no counts.
     expected = np.log1p([[2500 * 2 / 1, 7500 * 2 / 5], [0, 10_000 * 2 / 5]])
     np.testing.assert_allclose(tf_idf(counts).toarray(), expected)
-    ratio = centred_log_ratio(counts)
+    ratio = centered_log_ratio(counts)
     np.testing.assert_allclose(ratio.sum(axis=1), 0, atol=1e-15)
     np.testing.assert_allclose(ratio[0, 1] - ratio[0, 0], np.log(4 / 2))
 

@@ -47,7 +47,7 @@ def test_registry_says_what_the_sources_say(data_dir, omics_dir):
 def test_every_entry_is_complete():
     for entry in read_registry().values():
         assert entry.title
-        assert entry.licence
+        assert entry.license
         assert entry.samples > entry.classes > (1 if entry.name != "gbm" else -1)
         if entry.built_in:
             assert entry.name in BUILT_IN

@@ -74,7 +74,7 @@ def test_blocks_change_nothing(block, monkeypatch):
         assert_allclose(found.squares, wanted.squares, atol=1e-12)
 
 
-def test_rows_of_nan_have_no_neighbours():
+def test_rows_of_nan_have_no_neighbors():
     X = normal()
     X[[0, 7]] = np.nan
     there = np.delete(np.arange(50), [0, 7])
@@ -88,7 +88,7 @@ def test_rows_of_nan_have_no_neighbours():
     assert np.isinf(near.nearest[[0, 7]]).all()
 
 
-def test_more_neighbours_than_others_are_all_of_them():
+def test_more_neighbors_than_others_are_all_of_them():
     X = normal(n=5)
     X[0] = np.nan
     near = nearest_neighbors(X, 10)
@@ -106,7 +106,7 @@ def test_equal_samples_are_at_distance_zero():
 def test_too_many_ties_for_the_memory(monkeypatch):
     monkeypatch.setattr(knn, "available_memory", lambda: 2**14)
     nearest_neighbors(normal(n=30), 2)
-    with pytest.raises(MemoryError, match=r"^A sample has 29 neighbours at equal distances"):
+    with pytest.raises(MemoryError, match=r"^A sample has 29 neighbors at equal distances"):
         nearest_neighbors(np.eye(30), 2)
 
 
@@ -230,7 +230,7 @@ def test_inside_sharing_one_search_serves_smaller_numbers(kind, monkeypatch):
         X = np.round(X)
     if kind == "duplicates":
         X[:30] = X[0]
-    if kind == "crowded":  # all others but two are equally far: too many to be neighbours
+    if kind == "crowded":  # all others but two are equally far: too many to be neighbors
         X = np.eye(200)
         X[1], X[2] = 0.9 * X[0], 0.8 * X[0]
     if kind == "holes":

@@ -4,13 +4,13 @@ import scipy.sparse as sp
 
 from polyspan.chunked.workers import Threads, bounds
 from polyspan.graphs import neighbors as module
-from polyspan.graphs.neighbors import cell_centres, cell_tree, nearest_cells, neighbors, recall
+from polyspan.graphs.neighbors import cell_centers, cell_tree, nearest_cells, neighbors, recall
 from polyspan.graphs.proximity import first_order, median_distance, squared_distances
 from polyspan.graphs.sparse_laplacian import sparse_graph
 
 
 def search(X, k, size=60, threads=1, **changed):
-    """Neighbours of all samples, and the cells."""
+    """Neighbors of all samples, and the cells."""
     spans = bounds(X.shape[0], size)
     chunks = [[X[a:b]] for a, b in spans]
     with Threads(threads) as workers:
@@ -80,7 +80,7 @@ def test_few_cells_find_most_and_the_recall_says_how_many(points, monkeypatch):
     hits = [np.isin(a, b).mean() for a, b in zip(true, ids, strict=True)]
     assert 0.5 < np.mean(hits) < 1
     assert measured == pytest.approx(np.mean(hits[::3]), abs=1e-12)
-    assert not np.any(ids == np.arange(250)[:, None])  # nobody is its own neighbour
+    assert not np.any(ids == np.arange(250)[:, None])  # nobody is its own neighbor
 
 
 def test_cells_with_too_few_samples(monkeypatch):
@@ -93,35 +93,35 @@ def test_cells_with_too_few_samples(monkeypatch):
     assert np.all(np.isinf(squares[ids == -1]))
 
 
-def test_near_centres_have_near_numbers():
+def test_near_centers_have_near_numbers():
     X = np.random.default_rng(0).uniform(size=(900, 2))
-    centres = cell_centres(X, 100, 0)
-    steps = np.linalg.norm(np.diff(centres, axis=0), axis=1)
+    centers = cell_centers(X, 100, 0)
+    steps = np.linalg.norm(np.diff(centers, axis=0), axis=1)
     shuffled = np.linalg.norm(
-        np.diff(np.random.default_rng(1).permutation(centres), axis=0), axis=1
+        np.diff(np.random.default_rng(1).permutation(centers), axis=0), axis=1
     )
     assert steps.mean() < 0.6 * shuffled.mean()
 
 
-def test_cells_among_many_centres_are_searched_around_a_root(monkeypatch):
+def test_cells_among_many_centers_are_searched_around_a_root(monkeypatch):
     rng = np.random.default_rng(0)
-    X, centres = rng.uniform(size=(500, 2)), cell_centres(rng.uniform(size=(2000, 2)), 225, 0)
-    flat = nearest_cells(X, cell_tree(centres), 4)
-    D2 = ((X[:, None] - centres) ** 2).sum(axis=2)
+    X, centers = rng.uniform(size=(500, 2)), cell_centers(rng.uniform(size=(2000, 2)), 225, 0)
+    flat = nearest_cells(X, cell_tree(centers), 4)
+    D2 = ((X[:, None] - centers) ** 2).sum(axis=2)
     np.testing.assert_array_equal(flat, np.argsort(D2, axis=1)[:, :4])
     monkeypatch.setattr(module, "FLAT", 100)
-    tree = cell_tree(centres)
+    tree = cell_tree(centers)
     assert tree.roots.shape == (15, 2)
     assert tree.around.shape == (15, 90)
     found = nearest_cells(X, tree, 4)
-    # In the plane, 6 times the centres of a root hold nearly all that are near to its samples.
+    # In the plane, 6 times the centers of a root hold nearly all that are near to its samples.
     assert np.mean(found[:, 0] == flat[:, 0]) > 0.99
     assert np.mean([np.isin(a, b).mean() for a, b in zip(flat, found, strict=True)]) > 0.99
     monkeypatch.setattr(module, "AROUND", 15)
-    np.testing.assert_array_equal(nearest_cells(X, cell_tree(centres), 4), flat)
+    np.testing.assert_array_equal(nearest_cells(X, cell_tree(centers), 4), flat)
 
 
-def test_duplicates_are_neighbours():
+def test_duplicates_are_neighbors():
     X = np.repeat(np.eye(4), 3, axis=0)
     ids, squares, *_ = search(X, 2)
     assert np.all(squares == 0)

@@ -46,11 +46,11 @@ def test_equals_the_dense_laplacian(alpha, second_width, sparse):
     views = some_views()
     L = make(views, 7, alpha, second_width, sparse=sparse)
     wanted = graph_laplacian(views, 7, alpha=alpha, second_width=second_width)
-    # the neighbours' distances come from another routine: rounding of squares
+    # the neighbors' distances come from another routine: rounding of squares
     assert_allclose(product(L, np.eye(90)), wanted, rtol=0, atol=1e-9)
 
 
-def test_the_sparse_part_has_entries_only_where_neighbours_are_shared():
+def test_the_sparse_part_has_entries_only_where_neighbors_are_shared():
     views = some_views()
     found = [dense_graph(X, 4) for X in views]
     S = sparse_rows((0, 90), found, 0.1)

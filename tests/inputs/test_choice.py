@@ -97,11 +97,11 @@ KINDS = [
     (quiet_expression, SCALES, "but all of them lie in one range"),
     (methylation, SCALES, "but all values are between 0 and 1"),
     (log_ratios, SCALES, "by a factor of only"),
-    (blood, MIXED, "so they are standardised first"),
-    (questionnaire, MIXED, "so they are standardised first"),
+    (blood, MIXED, "so they are standardized first"),
+    (questionnaire, MIXED, "so they are standardized first"),
     (rna, MIXED, "the values span decades, so consider log1p"),
     (histograms, COUNTS, "as in histograms, so samples are scaled to unit length"),
-    (components, (None, "unit"), "as principal components are, so their spreads are kept"),
+    (components, (None, "unit"), "as principal components, so their spreads are kept"),
 ]
 
 
@@ -167,7 +167,7 @@ def test_different_units_get_no_hint():
 def test_a_sentence_says_how_much_spreads_differ():
     X = rng().normal(5, 1, size=(2000, 8)) * np.repeat([1.0, 40.0], 4)
     assert choose_scaling(X, "'lipid'").sentence == (
-        "view 'lipid': columns differ in spread by a factor of 41, so they are standardised first"
+        "view 'lipid': columns differ in spread by a factor of 41, so they are standardized first"
     )
     X[:, 4:] *= 1e9
     assert "by a factor of more than a million" in choose_scaling(X, "0").sentence

@@ -16,14 +16,14 @@ HOLES = np.where(rng.random(WHOLE.shape) < 0.05, np.nan, WHOLE)
 KNOWN = ~np.isnan(HOLES)
 
 
-def by_neighbours(X):
+def by_neighbors(X):
     scaler = StandardScaler().fit(X)  # leaves NaN out
     return scaler.inverse_transform(KNNImputer().fit_transform(scaler.transform(X)))
 
 
 @pytest.mark.parametrize(
     ("how", "reference"),
-    [("median", SimpleImputer(strategy="median").fit_transform), ("knn", by_neighbours)],
+    [("median", SimpleImputer(strategy="median").fit_transform), ("knn", by_neighbors)],
 )
 def test_as_scikit_learn_does(how, reference):
     before = HOLES.copy()

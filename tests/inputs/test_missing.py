@@ -185,7 +185,7 @@ def test_no_nan_gets_out():
     assert all(np.isfinite(X).all() for X in model._dictionary)
 
 
-def test_standardising_uses_the_samples_that_are_there():
+def test_standardizing_uses_the_samples_that_are_there():
     X = np.arange(12.0).reshape(6, 2) ** 2
     gaps = X.copy()
     gaps[[1, 4]] = np.nan

@@ -124,9 +124,9 @@ def test_wrong_kernels(case):
 
 
 @pytest.mark.parametrize("name", ["scale", "graph_scale"])
-def test_kernels_cannot_be_standardised(name):
+def test_kernels_cannot_be_standardized(name):
     model = GRMSC(3, precomputed="kernel", **{name: "standard+unit"})
-    refused(model, kernels(planted()), rf'^GRMSC: {name}="standard\+unit" standardises features')
+    refused(model, kernels(planted()), rf'^GRMSC: {name}="standard\+unit" standardizes features')
 
 
 # ---- graphs ------------------------------------------------------------------------------------

@@ -79,9 +79,9 @@ def test_standard_makes_no_wide_sparse_view_dense():
 
 @pytest.mark.parametrize("name", ["scale", "graph_scale"])
 @pytest.mark.parametrize("value", ["standard", ("unit", "standard")])
-def test_kernels_cannot_be_standardised(name, value):
+def test_kernels_cannot_be_standardized(name, value):
     model = GRMSC(3, precomputed="kernel", **{name: value})
-    with pytest.raises(ValueError, match=rf'^GRMSC: {name}="standard" standardises features'):
+    with pytest.raises(ValueError, match=rf'^GRMSC: {name}="standard" standardizes features'):
         model.fit([X @ X.T for X in planted()])
 
 
@@ -96,13 +96,13 @@ def test_every_view_gets_its_own():
             assert_array_equal(found[1], scaled(planted(), two)[1])
 
 
-def test_only_views_that_are_standardised_have_moments():
+def test_only_views_that_are_standardized_have_moments():
     found = feature_moments(check_views(planted()), ["unit", "standard"])
     assert found[0] is None
     assert_array_equal(found[1], feature_moments(check_views(planted()))[1])
 
 
-def test_only_views_that_are_standardised_become_dense():
+def test_only_views_that_are_standardized_become_dense():
     wide = sp.random_array((60, 2_000_000), density=1e-5, format="csr", rng=0)
     tracemalloc.start()
     try:

@@ -198,7 +198,7 @@ def test_a_wide_sparse_view_is_never_made_dense():
     assert peak < 2**25  # 32 MiB; a dense copy takes 8 GB
 
 
-def test_standardising_a_wide_sparse_view_is_refused():
+def test_standardizing_a_wide_sparse_view_is_refused():
     wide = sp.random_array((200, 2**40), density=2.0**-38, format="coo", rng=0)
     with (
         pytest.warns(UserWarning, match="all zeros"),

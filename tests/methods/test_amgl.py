@@ -121,7 +121,7 @@ def test_the_affinity_is_the_weighted_mean_of_the_graphs():
     a = model.weights_ / model.weights_.sum()
     assert_allclose(model.affinity_matrix_, a[0] * singles[0] + a[1] * singles[1], atol=1e-15)
     assert np.count_nonzero(singles[0], axis=1).max() < 60
-    assert_allclose(singles[0].sum(), 60, rtol=1e-12)  # rows summed to one before symmetrising
+    assert_allclose(singles[0].sum(), 60, rtol=1e-12)  # rows summed to one before symmetrizing
 
 
 # A view that is in three pieces pulls the other one ever more slowly.

@@ -65,7 +65,7 @@ def test_the_solver_on_a_device_is_the_one_on_the_cpu(n, lam2):
     assert_array_equal(there.labels_, here.labels_)
 
 
-def test_neighbours_of_many_samples_are_searched_on_the_device(monkeypatch):
+def test_neighbors_of_many_samples_are_searched_on_the_device(monkeypatch):
     pytest.importorskip("torch")
     for place in (search, laplacian):
         monkeypatch.setattr(place, "EXACT_BELOW", 2_000)
@@ -186,7 +186,7 @@ def test_chunks_and_threads_do_not_matter():
 def test_sparse_graphs_learn_what_dense_graphs_learn(monkeypatch):
     views = planted(200).views
     dense = AnchorGRMSC(3, n_anchors=20, random_state=0).fit(views)
-    monkeypatch.setattr(laplacian, "DENSE_BELOW", 199)  # neighbour lists; medians of all but one
+    monkeypatch.setattr(laplacian, "DENSE_BELOW", 199)  # neighbor lists; medians of all but one
     sparse = AnchorGRMSC(3, n_anchors=20, random_state=0).fit(views)
     assert_allclose(sparse.representation_, dense.representation_, rtol=0, atol=2e-3)
     assert clustering_scores(dense.labels_, sparse.labels_)["ari"] == 1  # up to names
@@ -242,7 +242,7 @@ def test_a_group_of_all_samples_does_not_blow_up_float32():
     assert_allclose(one.representation_, two.representation_, rtol=0, atol=2e-3)
 
 
-# ---- anchors and neighbours ----------------------------------------------------------------------
+# ---- anchors and neighbors ----------------------------------------------------------------------
 
 
 def test_anchors():
@@ -256,20 +256,20 @@ def test_anchors():
     rows = [np.flatnonzero((unit[0] == a).all(axis=1))[0] for a in sampled[0]]
     assert len(set(rows)) == 10
     assert_array_equal(sampled[1], unit[1][rows])
-    centres = AnchorGRMSC(3, n_anchors=10, random_state=0).fit(views).anchors_
-    assert_allclose(np.linalg.norm(centres[0], axis=1), 1)
+    centers = AnchorGRMSC(3, n_anchors=10, random_state=0).fit(views).anchors_
+    assert_allclose(np.linalg.norm(centers[0], axis=1), 1)
     raw = AnchorGRMSC(3, n_anchors=10, scale=None, random_state=0).fit(views).anchors_
     for A, X in zip(raw, views, strict=True):  # of the samples' mean length
         assert_allclose(np.linalg.norm(A, axis=1), np.linalg.norm(X, axis=1).mean())
 
 
 @pytest.mark.parametrize("cells", [False, True])
-def test_labels_are_smoothed_over_the_mutual_neighbours_of_the_views(cells, monkeypatch):
+def test_labels_are_smoothed_over_the_mutual_neighbors_of_the_views(cells, monkeypatch):
     """Against the formula, on dense graphs of GRMSC; with cells, samples are reordered inside."""
     views = planted(300, noise=0.6).views
     order = np.random.default_rng(0).permutation(300)
     views = [X[order] for X in views]
-    if cells:  # one cell that holds all, so that the neighbours are still exact
+    if cells:  # one cell that holds all, so that the neighbors are still exact
         monkeypatch.setattr(laplacian, "DENSE_BELOW", 299)
         for place in (search, laplacian):
             monkeypatch.setattr(place, "EXACT_BELOW", 299)
@@ -289,7 +289,7 @@ def test_labels_are_smoothed_over_the_mutual_neighbours_of_the_views(cells, monk
     assert np.any(plain.labels_ != model.labels_)
 
 
-def test_a_neighbour_in_another_cluster_does_not_pull():
+def test_a_neighbor_in_another_cluster_does_not_pull():
     Y = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [-0.6, 0.8]])
     graph = sp.csr_array(np.array([[0, 0.1, 9, 9], [0.1, 0, 0, 0], [9, 0, 0, 0], [9, 0, 0, 0]]))
     with Threads(1) as workers:
@@ -312,7 +312,7 @@ def test_cells_are_used_for_many_samples_and_recall_is_reported(monkeypatch):
     monkeypatch.setattr(search, "PROBES", 1)
     monkeypatch.setattr(search, "CELL", 10)
     with pytest.warns(
-        UserWarning, match=r"Only \d+% of the neighbours in view 0 were found"
+        UserWarning, match=r"Only \d+% of the neighbors in view 0 were found"
     ) as all_:
         AnchorGRMSC(3, n_anchors=20, random_state=0).fit(data.views)
     assert all_[0].filename == __file__  # it points at the call
@@ -385,7 +385,7 @@ def test_predict_solves_its_problem():
             assert np.all(objective(other) > best - 1e-6)
 
 
-def test_predict_standardises_as_the_fit_did():
+def test_predict_standardizes_as_the_fit_did():
     data = planted(300)
     views = [X * 10 + 5 for X in data.views]
     model = AnchorGRMSC(3, n_anchors=30, scale="standard+unit", random_state=0).fit(views)

@@ -96,11 +96,11 @@ def test_many_samples_need_no_square_matrix(cls):
     assert cls().check(np.arange(2_000_000.0)[:, None] + 1).n_samples == 2_000_000
 
 
-def test_many_samples_are_not_left_to_a_factorisation(monkeypatch):
+def test_many_samples_are_not_left_to_a_factorization(monkeypatch):
     views, truth = blobs()
     noisy = [X + np.random.default_rng(2).normal(size=X.shape) for X in views]
     model = ConcatSpectral(3, n_neighbors=30, random_state=0).fit(noisy)  # in one piece
-    monkeypatch.setattr("polyspan.methods.baselines.FACTORISED_UP_TO", 59)
+    monkeypatch.setattr("polyspan.methods.baselines.FACTORIZED_UP_TO", 59)
 
     def never(*args, **kwargs):
         raise AssertionError("scikit-learn's solver ran")

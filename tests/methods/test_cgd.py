@@ -10,7 +10,7 @@ from polyspan.metrics import clustering_scores
 
 
 def links(X, k):
-    """Normalised neighbour graph of a view, and the graph, by the definitions."""
+    """Normalized neighbor graph of a view, and the graph, by the definitions."""
     D2 = distances(unit(X)) ** 2
     A, _ = shares(np.sqrt(D2), k)
     G = A * np.exp(-((D2 / D2.max()) ** 2) / 0.5**2) + np.eye(len(X))
@@ -58,7 +58,7 @@ def test_adaptive_weights_equal_the_definition():
 
 
 def best_weights(H):
-    """Minimise sum b H + 19/2 |b|^2 over the simplex by a general solver."""
+    """Minimize sum b H + 19/2 |b|^2 over the simplex by a general solver."""
     found = minimize(
         lambda b: b @ H + 19 / 2 * b @ b,
         np.full(len(H), 1 / len(H)),

@@ -33,7 +33,7 @@ def test_reaches_the_known_figures(data_dir, variant, nmi):
 
 
 def kernels(n=20, dims=(2, 3, 5), seed=0):
-    """Normalised kernels of a few views of the same samples."""
+    """Normalized kernels of a few views of the same samples."""
     rng = np.random.default_rng(seed)
     return [normalized(median_kernel(rng.normal(size=(n, d)))) for d in dims]
 

@@ -129,14 +129,14 @@ def test_diversity_makes_the_representations_differ():
     assert found[0] > found[1] > found[2]
 
 
-def test_the_graph_links_neighbours_of_either_side():
+def test_the_graph_links_neighbors_of_either_side():
     x = np.array([[0.0], [1.0], [3.0], [7.0]])
     wanted = np.array([[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 1], [0, 0, 1, 0]])
     assert np.array_equal(neighbor_graph(x, 1), wanted)
 
 
 @pytest.mark.parametrize("k", [1, 2, 5, 13])
-def test_the_graph_has_k_neighbours_of_every_sample(k):
+def test_the_graph_has_k_neighbors_of_every_sample(k):
     X = problem()[0][0]
     n = len(X)
     near = np.zeros((n, n), dtype=bool)
@@ -146,7 +146,7 @@ def test_the_graph_has_k_neighbours_of_every_sample(k):
     assert np.array_equal(neighbor_graph(X, k), near | near.T)
 
 
-def test_five_neighbours_are_the_default():
+def test_five_neighbors_are_the_default():
     Xs = problem(20, (5, 7))[0]
     model = DiMSC(3, scale=None).fit(Xs)
     Zs = solve_dimsc(Xs, [laplacian(neighbor_graph(X, 5)) for X in Xs], lam_s=0.1, lam_v=1.0)

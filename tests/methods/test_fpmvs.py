@@ -222,7 +222,7 @@ def test_real_data(data_dir):
     assert np.mean(nmi) == pytest.approx(0.752, abs=0.013)
 
 
-def test_without_standardising_one_view_takes_all_the_weight(data_dir):
+def test_without_standardizing_one_view_takes_all_the_weight(data_dir):
     data = load_dataset("handwritten")
     narrow = [view.shape[1] for view in data.views].index(6)
     weights = {}

@@ -98,7 +98,7 @@ def test_equals_the_literal_recursion(iterations, lam_components):
     assert_allclose(found, w, rtol=1e-8)
 
 
-def test_samples_as_far_as_the_next_one_are_no_neighbours():
+def test_samples_as_far_as_the_next_one_are_no_neighbors():
     X = np.array([[0.0], [1.0], [-1.0], [5.0], [6.0], [4.0]])
     # Only where all are equally far they share the weight.
     assert_allclose(solve_gmc([X], 2, k=1)[0][0], [0, 0.5, 0.5, 0, 0, 0], rtol=0, atol=1e-12)
@@ -112,7 +112,7 @@ def test_the_graph_is_a_graph():
     assert U.min() >= 0
     assert_allclose(U.sum(axis=1), 1, rtol=1e-12)
     assert_array_equal(model.affinity_matrix_, (U + U.T) / 2)
-    assert np.count_nonzero(U, axis=1).max() <= 12  # neighbours of two views
+    assert np.count_nonzero(U, axis=1).max() <= 12  # neighbors of two views
     apart = model.labels_[:, None] != model.labels_[None, :]
     assert not model.affinity_matrix_[apart].any()
     assert len(set(model.labels_)) == 3

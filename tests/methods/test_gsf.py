@@ -33,7 +33,7 @@ def lowest(W):
 
 
 def literal_graphs(Xs, k):
-    """Probabilistic neighbours of the views, row by row, and their product."""
+    """Probabilistic neighbors of the views, row by row, and their product."""
     A = np.ones((len(Xs[0]), len(Xs[0])))
     for X in Xs:
         S = np.zeros(A.shape)
@@ -118,7 +118,7 @@ def test_the_estimator_is_made_of_these():
     assert_array_equal(GSF(3, scale=None).fit(Xs).affinity_matrix_, given)  # the defaults
 
 
-def test_a_sample_without_common_neighbours_has_the_power_of_the_mean():
+def test_a_sample_without_common_neighbors_has_the_power_of_the_mean():
     rng = np.random.default_rng(0)
     Ss = list(rng.uniform(size=(3, 6, 6)) * (1 - np.eye(6)))
     Ss[0][2, :3], Ss[1][2, 3:] = 0, 0  # row 2: nothing in common
@@ -136,7 +136,7 @@ def test_a_sample_without_common_neighbours_has_the_power_of_the_mean():
 
 
 def with_ties():
-    """Views of three groups with duplicates and binary features, and no common neighbours."""
+    """Views of three groups with duplicates and binary features, and no common neighbors."""
     rng = np.random.default_rng(1)
     one = np.repeat(rng.normal(size=(3, 4)), 15, axis=0) + 0.3 * rng.normal(size=(45, 4))
     two = (np.repeat(rng.normal(size=(3, 9)), 15, axis=0) > 0) ^ (rng.uniform(size=(45, 9)) < 0.1)

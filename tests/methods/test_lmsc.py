@@ -81,7 +81,7 @@ def test_equals_the_literal_algorithm(as_released, dims, lam_rank):
     X, H = data(dims=dims)
     # Relative to the largest entry. Singular values are lowered to an accuracy of 1e-10; 45
     # iterations turn a difference of 1e-10 into one of 4e-8, as released, where nothing is
-    # minimised, of 5e-6.
+    # minimized, of 5e-6.
     accuracy = 1e-4 if as_released is True else 1e-6
     for iterations in (1, 5, 45, 80):
         with case(iterations, "iterations"):

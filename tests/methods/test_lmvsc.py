@@ -23,7 +23,7 @@ def objective(X, A, Z, lam_ridge):
 
 @pytest.mark.parametrize("lam_ridge", [1e-2, 1.0, 100.0])
 @pytest.mark.parametrize("m", [1, 2, 5, 12])
-def test_z_solves_its_quadratic_programmes(m, lam_ridge):
+def test_z_solves_its_quadratic_programs(m, lam_ridge):
     X, A = problem(m=m)
     Z, *_ = solve_lmvsc(X, A, lam_ridge=lam_ridge, tol=1e-8)
     assert np.all(Z >= 0)
@@ -96,7 +96,7 @@ def test_the_embedding_is_that_of_the_graph_of_the_samples(normalize):
     assert_allclose(model.embedding_ @ model.embedding_.T, V @ V.T, atol=1e-9)
 
 
-def test_anchors_are_centres_of_the_scaled_views():
+def test_anchors_are_centers_of_the_scaled_views():
     data = planted()
     model = LMVSC(3, n_anchors=10, random_state=0).fit(data.views)
     X = data.views[0] / np.linalg.norm(data.views[0], axis=1, keepdims=True)
@@ -140,7 +140,7 @@ def test_many_samples_are_represented_by_some(monkeypatch):
     monkeypatch.setitem(solve_lmvsc.__globals__, "SAMPLE", 100)
     model = LMVSC(3, n_anchors=20, random_state=0).fit(data.views)
     assert clustering_scores(data.labels, model.labels_)["acc"] == 1
-    # Centres of 100 of the samples are not those of all.
+    # Centers of 100 of the samples are not those of all.
     monkeypatch.undo()
     other = LMVSC(3, n_anchors=20, random_state=0).fit(data.views)
     assert not np.allclose(np.sort(other.anchors_[0], axis=0), np.sort(model.anchors_[0], axis=0))

@@ -175,7 +175,7 @@ def test_equals_the_literal_recursion(lam_agreement, lam_components):
     assert_allclose(S, literal(Ws, 3, lam_agreement, lam_components, run.n_iter), rtol=0, atol=1e-8)
 
 
-def test_without_rank_term_the_view_graph_would_be_the_probabilistic_neighbours():
+def test_without_rank_term_the_view_graph_would_be_the_probabilistic_neighbors():
     X = np.concatenate([noise(20, (2,))[0] + 50 * k for k in range(3)])  # three components at once
     S = proximity.adaptive_neighbors(X, 5)
     assert connected_components(sp.csr_array(S + S.T))[0] == 3

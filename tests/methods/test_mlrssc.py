@@ -102,7 +102,7 @@ def literal(Ks, variant, rank_share, l3, iterations, as_released, mu=100.0, rho=
     """The recursion view by view, with inverses; the centroid of the program if ``as_released``."""
     m, n = len(Ks), len(Ks[0])
     C1, C2, C3, L2, L3, L4, A = np.zeros((7, m, n, n))
-    centre, changes = np.zeros((n, n)), []
+    center, changes = np.zeros((n, n)), []
     for _ in range(iterations):
         before, old = C2.copy(), A.copy()
         for v, K in enumerate(Ks):
@@ -117,19 +117,19 @@ def literal(Ks, variant, rank_share, l3, iterations, as_released, mu=100.0, rho=
                 others = sum(before[w] for w in range(m) if w != v)
                 C3[v] = (2 * l3 * others + mu * A[v] + L4[v]) / (2 * l3 * (m - 1) + mu)
             else:
-                C3[v] = (2 * l3 * centre + mu * A[v] + L4[v]) / (2 * l3 + mu)
+                C3[v] = (2 * l3 * center + mu * A[v] + L4[v]) / (2 * l3 + mu)
             L2[v] += mu * (A[v] - C2[v])
             L3[v] += mu * (A[v] - C1[v])
             L4[v] += mu * (A[v] - C3[v])
         if as_released and variant == "centroid":
             for v in range(m):
-                centre = centre + l3 * C2[v]
-            centre = centre / (m * l3)
+                center = center + l3 * C2[v]
+            center = center / (m * l3)
         else:
-            centre = C2.mean(axis=0)
+            center = C2.mean(axis=0)
         changes.append(np.abs(A - old).max())
         mu = min(rho * mu, mu_max)
-    return centre, changes
+    return center, changes
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

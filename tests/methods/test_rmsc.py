@@ -173,7 +173,7 @@ def test_stationary_distribution_of_a_walk_in_pieces_is_positive():
     assert_allclose(pi, [0.25] * 4 + [0, 0], rtol=0, atol=1e-8)
 
 
-def test_normalised_affinity_is_that_of_the_paper():
+def test_normalized_affinity_is_that_of_the_paper():
     model = RMSC(3).fit(make_subspaces(45, 3).views)
     P, W = model.transition_matrix_, model.affinity_matrix_
     pi = stationary_distribution(P)

@@ -9,7 +9,7 @@ from polyspan.methods.snf import similarities
 from polyspan.metrics import clustering_scores
 
 
-def normalise(W):
+def normalize(W):
     """Half of the weight of a row on the diagonal, then symmetric: the program's step."""
     n = len(W)
     P = np.zeros_like(W)
@@ -25,16 +25,16 @@ def literal(views, k, mu, rounds):
     for X in views:
         D = distances(unit(X))
         A, nearest = shares(D, k)
-        Ps.append(normalise(kernel(D, nearest, mu)))
+        Ps.append(normalize(kernel(D, nearest, mu)))
         local = (A + np.eye(len(D))) * Ps[-1]
         Ss.append(local / local.sum(axis=1, keepdims=True))
     for _ in range(rounds):
         after = []
         for v in range(len(views)):
             others = [P for u, P in enumerate(Ps) if u != v] or [Ps[v]]
-            after.append(normalise(Ss[v] @ (sum(others) / len(others)) @ Ss[v].T))
+            after.append(normalize(Ss[v] @ (sum(others) / len(others)) @ Ss[v].T))
         Ps = after
-    return normalise(sum(Ps) / len(Ps))
+    return normalize(sum(Ps) / len(Ps))
 
 
 @pytest.mark.parametrize(("k", "mu", "rounds"), [(3, 0.5, 1), (3, 0.5, 7), (8, 0.3, 3)])

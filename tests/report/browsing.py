@@ -65,7 +65,7 @@ def point_at(browser, i, click=False):
 
 
 def inked(browser, color):
-    """Pixels of the map that have exactly a colour."""
+    """Pixels of the map that have exactly a color."""
     settle(browser)
     return browser.execute_script("""
         const c = document.getElementById("points");

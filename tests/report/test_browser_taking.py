@@ -135,7 +135,7 @@ def test_axe_finds_nothing(see, page, width, dark):
     assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found[1]] == []
 
 
-def test_map_is_coloured_by_what_is_known(see, page):
+def test_map_is_colored_by_what_is_known(see, page):
     from selenium.webdriver.support.ui import Select
 
     browser = see(page)

@@ -68,7 +68,7 @@ def test_numbered_features_and_one_view(tmp_path):
         report(tmp_path, one, model, "b", feature_names=[["a", "b"]])
 
 
-def test_known_columns_are_tested_and_can_colour_the_map(tmp_path):
+def test_known_columns_are_tested_and_can_color_the_map(tmp_path):
     data, model, names, labels = planted()
     rng = np.random.default_rng(0)
     known = {
@@ -177,8 +177,8 @@ def test_rivals_show_who_moves(tmp_path):
 def test_a_small_cluster_can_be_known_as_well_as_a_large_one():
     rng = np.random.default_rng(0)
     codes = np.array([0] * 80 + [1] * 4)
-    centres = np.array([[5.0, 0.0, 0.0], [0.0, 5.0, 0.0]])
-    X = rng.standard_normal((84, 3)) * 0.3 + centres[codes]
+    centers = np.array([[5.0, 0.0, 0.0], [0.0, 5.0, 0.0]])
+    X = rng.standard_normal((84, 3)) * 0.3 + centers[codes]
     assert compare_view(X, codes, "unit").near == pytest.approx([1, 1])
     near = compare_view(rng.standard_normal((84, 3)), codes, "unit").near
     assert near == pytest.approx([0.5, 0.5], abs=0.35)  # noise: neither
@@ -204,10 +204,10 @@ def test_methods_paragraph_names_versions_and_citations(tmp_path):
 
 
 def test_figures_are_written_together_or_not_at_all(tmp_path, monkeypatch):
-    from polyspan.report import takeaway
+    from polyspan.report import downloads
 
     data, model, _, _ = planted()
-    monkeypatch.setattr(takeaway, "alone", lambda svg: 1 / 0)
+    monkeypatch.setattr(downloads, "alone", lambda svg: 1 / 0)
     with pytest.raises(ZeroDivisionError, match="division"):
         report(tmp_path, data, model, figures=tmp_path / "drawn")
     assert not list(tmp_path.iterdir())
@@ -256,7 +256,7 @@ def test_beyond_a_number_of_samples_some_are_shown(tmp_path, monkeypatch):
     assert 'data-name="consensus"' in text
 
 
-def test_figures_as_png_have_the_colours_in_their_places():
+def test_figures_as_png_have_the_colors_in_their_places():
     svg = drawings.matrix(np.eye(2), np.array([1, 1]), ["#ff0000", "#00ff00"], "two")
     picture = imread(io.BytesIO(to_png(svg, dpi=72)))[:, :, :3]
     assert picture.shape[:2] == (578, 578)

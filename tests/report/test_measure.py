@@ -87,7 +87,7 @@ def test_agreement_of_views(tmp_path, data_dir):
         alone = ConcatSpectral(6, n_init=5, random_state=0).fit([X])
         assert f"{normalized_mutual_info_score(model.labels_, alone.labels_):.3f}" in shown
     assert "Computed on" not in shown
-    # Only neighbours of the same cluster: a view of the labels themselves.
+    # Only neighbors of the same cluster: a view of the labels themselves.
     near = measure.compare_view(np.eye(6)[model.labels_], model.labels_, "unit")
     assert near.nmi == pytest.approx(1, abs=1e-12)
 
@@ -147,5 +147,5 @@ def test_the_map_of_large_views_is_nearly_exact(monkeypatch):
     monkeypatch.setattr(measure, "MOST_VALUES", 0)
     quick = measure.draw_map(None, views, 3, "unit")
     assert not np.array_equal(quick.axes, exact.axes)  # it went another way
-    # Three axes hold everything, and a randomised decomposition finds these to rounding.
+    # Three axes hold everything, and a randomized decomposition finds these to rounding.
     np.testing.assert_allclose(quick.axes[:, :3], exact.axes[:, :3], atol=1e-8)

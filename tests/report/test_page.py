@@ -160,7 +160,7 @@ def test_a_consensus_is_called_one(tmp_path, digits):
         "polyspan again",
     ):
         assert words in page, words
-    assert "differ from those of GRMSC alone: their normalised mutual information is 0.9" in page
+    assert "differ from those of GRMSC alone: their normalized mutual information is 0.9" in page
     page = Page(report(tmp_path, data, consensus, "b", labels=model.labels_)).shown
     assert "Consensus of" not in page
     assert "labels = GRMSC(" in page
@@ -211,7 +211,7 @@ def test_notes_on_convergence_and_on_other_labels(tmp_path, digits):
     labels[:20] = (labels[:20] + 1) % 10
     text = report(tmp_path, data, model, "b", labels=labels)
     same = normalized_mutual_info_score(labels, model.labels_)
-    assert f"normalised mutual information is {same:.3f}" in text
+    assert f"normalized mutual information is {same:.3f}" in text
 
 
 def test_history_with_zeros_and_without_numbers(tmp_path, digits):

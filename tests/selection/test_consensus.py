@@ -69,7 +69,7 @@ def test_the_default_pool_serves_few_samples():
     found = ConsensusClusterer(2, random_state=0).fit(data.views)
     assert {row["status"] for row in found.table_} == {"ok"}
     assert len(np.unique(found.labels_)) == 2
-    # Ten neighbours of 24 samples see no subspaces: those who do are a camp of their own.
+    # Ten neighbors of 24 samples see no subspaces: those who do are a camp of their own.
     assert max(nmi(data, one["labels"]) for one in found.alternatives_) == pytest.approx(1.0)
 
 

@@ -54,7 +54,7 @@ def test_many_samples_are_clustered_by_cheap_members(planted, few_are_many):
         "ConcatKMeans": 2, "MeanGraph": 4, "ConcatSpectral": 2, "FastMICE": 2, "LMVSC": 2,
         "AnchorGRMSC": 4,
     }  # fmt: skip
-    # Two scalings and two numbers of neighbours.
+    # Two scalings and two numbers of neighbors.
     graphs = settings(found, "MeanGraph")
     assert [one["n_neighbors"] for one in graphs] == [10, 10, 20, 20]
     assert len({str(one.get("scale")) for one in graphs}) == 2
@@ -209,7 +209,7 @@ def test_count_looks_at_a_part_of_very_many(planted, few_are_many, monkeypatch):
 
 @pytest.mark.slow
 def test_eigenvalues_are_those_of_the_affinity_of_samples(planted, few_are_many):
-    """Samples linked by the anchors that they share: normalised, it has the same spectrum."""
+    """Samples linked by the anchors that they share: normalized, it has the same spectrum."""
     _, evidence = count_clusters(planted.views, random_state=0)
     number = int(np.random.RandomState(0).randint(2**31))
     spectra = []

@@ -24,8 +24,8 @@ def drawn(n=200, seed=0):
     """Three groups, seen in three views; in the third one only a little."""
     rng = np.random.default_rng(seed)
     labels = rng.integers(3, size=n)
-    centres = np.random.default_rng(9).normal(size=(3, 3, 6)) * [[[1.2]], [[1.0]], [[0.2]]]
-    return labels, [own[labels] + rng.normal(size=(n, 6)) for own in centres]
+    centers = np.random.default_rng(9).normal(size=(3, 3, 6)) * [[[1.2]], [[1.0]], [[0.2]]]
+    return labels, [own[labels] + rng.normal(size=(n, 6)) for own in centers]
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def known(X, scale=None, weight=1.0, k=10):
 
 
 def literal(X, x, labels, k=10):
-    """Votes, and standardised mean distance, of one sample in one view, by the docstring."""
+    """Votes, and standardized mean distance, of one sample in one view, by the docstring."""
     D = np.sqrt(((X[:, None] - X) ** 2).sum(axis=2))
     others = np.sort(D, axis=1)[:, 1:]
     s, m = others[:, 6], others[:, :k].mean(axis=1)

@@ -32,13 +32,13 @@ from polyspan.selection.viewgraphs import (
 KEYS = {"n_clusters", "rules", "score", "gap", "stability", "modularity", "agreement"}
 
 
-def blobs(n_each=20, centres=4, views=2, seed=0):
+def blobs(n_each=20, centers=4, views=2, seed=0):
     """Well separated clusters, the same in all views."""
     rng = np.random.default_rng(seed)
-    labels = np.repeat(np.arange(centres), n_each)
+    labels = np.repeat(np.arange(centers), n_each)
     found = []
     for _ in range(views):
-        middle = 10 * np.eye(centres, 6)[:, rng.permutation(6)]
+        middle = 10 * np.eye(centers, 6)[:, rng.permutation(6)]
         found.append(middle[labels] + rng.normal(size=(len(labels), 6)))
     return found, labels
 
@@ -136,7 +136,7 @@ def test_labels_for_finds_blobs_and_joins_them():
 
 
 def test_labels_for_is_spectral_clustering_of_the_mean_graph():
-    views, _ = blobs(centres=3)
+    views, _ = blobs(centers=3)
     graphs = view_graphs(check_views(views), ["unit"])
     W = MeanGraph(3, random_state=0).fit(views).affinity_matrix_
     assert abs(graphs.mean - W).max() < 1e-12
@@ -209,7 +209,7 @@ def test_a_part_of_the_samples():
 
 
 def test_the_list_of_a_count():
-    views, _ = blobs(centres=3)
+    views, _ = blobs(centers=3)
     number, evidence = count_clusters(views, random_state=0)
     assert number == evidence["chosen"] == numbers(evidence)[0] == 3
     assert 1 <= len(numbers(evidence)) <= 5

@@ -146,18 +146,18 @@ def test_device_moves_numpy_there_and_results_back(data):
 
 
 @pytest.mark.parametrize(
-    ("name", "learnt"),
+    ("name", "learned"),
     [("lmsc", "latent_"), ("mlrssc", "representation_"), ("coregspectral", "embedding_")],
 )
-def test_what_was_learnt_on_a_device_comes_back(name, learnt):
+def test_what_was_learned_on_a_device_comes_back(name, learned):
     pytest.importorskip("torch", reason="torch is not installed")
     views = make_subspaces(n_samples=60, n_clusters=3, random_state=0).views
     here, there = (
         METHODS[name](n_clusters=3, random_state=0, device=d).fit(views) for d in (None, "cpu")
     )
     assert np.array_equal(there.labels_, here.labels_)
-    assert isinstance(getattr(there, learnt), np.ndarray)
-    products = [getattr(model, learnt) @ getattr(model, learnt).T for model in (here, there)]
+    assert isinstance(getattr(there, learned), np.ndarray)
+    products = [getattr(model, learned) @ getattr(model, learned).T for model in (here, there)]
     # Signs are free; sixty steps of LMSC make rounding errors grow to 1e-10.
     assert_allclose(*products, rtol=0, atol=1e-8)
 

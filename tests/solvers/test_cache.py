@@ -64,7 +64,7 @@ def test_shared_fits_are_the_same_to_the_bit(calls):
         assert_array_equal(a.representation_, b.representation_)
         assert_array_equal(a.labels_, b.labels_)
         assert (a.n_iter_, a.history_) == (b.n_iter_, b.history_)
-    # The first four share one factorisation, so do the two without a graph, and the last three
+    # The first four share one factorization, so do the two without a graph, and the last three
     # that of the first; the sparse affinity is solved already.
     assert calls == {"factor_grmsc": 9, "solve_grmsc": 15}
 
@@ -284,7 +284,7 @@ def test_large_views_are_not_kept_scaled(monkeypatch):
     assert not store.parts
 
 
-def test_anchors_use_the_neighbours_that_another_method_found(monkeypatch):
+def test_anchors_use_the_neighbors_that_another_method_found(monkeypatch):
     views, searched = make_subspaces(2_100, 3, random_state=0).views, []
     plain = knn._among
     monkeypatch.setattr(knn, "_among", lambda *given: searched.append(given) or plain(*given))

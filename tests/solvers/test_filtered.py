@@ -9,7 +9,7 @@ from polyspan.solvers.threads import Threads, bounds
 
 
 def graph(n=600, c=4, dtype=np.float64):
-    """A normalised graph of c groups with a few links between them."""
+    """A normalized graph of c groups with a few links between them."""
     rng = np.random.default_rng(0)
     group = rng.integers(0, c, n)
     near = rng.random((n, n)) < np.where(group[:, None] == group, 0.1, 0.004)

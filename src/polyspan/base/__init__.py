@@ -9,7 +9,7 @@
 from polyspan.base.attributes import is_fitted
 from polyspan.base.embedding import EmbeddingClusterer
 from polyspan.base.graph import GraphClusterer
-from polyspan.base.kinds import Iterative, OnDevice, Penalised, ScaledClusterer
+from polyspan.base.kinds import Iterative, OnDevice, Penalized, ScaledClusterer
 from polyspan.base.representation import RepresentationClusterer
 from polyspan.base.spine import About, MultiViewClusterer, ViewTags
 
@@ -20,7 +20,7 @@ __all__ = [
     "Iterative",
     "MultiViewClusterer",
     "OnDevice",
-    "Penalised",
+    "Penalized",
     "RepresentationClusterer",
     "ScaledClusterer",
     "ViewTags",

@@ -16,7 +16,7 @@ class GraphClusterer(ScaledClusterer):
     """Base of methods whose solver finds a graph W, symmetric and non-negative.
 
     If the method gives W ``n_clusters`` connected components (``components``), these are the
-    clusters; otherwise the labels come from normalised spectral clustering, of sparse graphs with
+    clusters; otherwise the labels come from normalized spectral clustering, of sparse graphs with
     more than 20,000 samples as in `polyspan.clustering.large`.
     """
 

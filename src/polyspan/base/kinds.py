@@ -61,7 +61,7 @@ class Iterative(ScaledClusterer):
         return Run(type(self).__name__, self.max_iter, self.tol, self.verbose)
 
 
-class Penalised(Iterative):
+class Penalized(Iterative):
     """Augmented Lagrangians: the penalty mu starts at mu0 and grows by rho up to mu_max."""
 
     rho: float = param(real(1), default=1.9)

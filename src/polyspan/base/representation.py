@@ -74,7 +74,7 @@ class RepresentationClusterer(Iterative):
         w_k the ``view_weights``, or 1 if there are none. The second term is what z adds to the
         nuclear norm of Z, to first order: ``|[Z z]|_* = |Z|_* + z^T (Z Z^T)^-1/2 z / 2``; it keeps
         z within the fitted subspaces. Its weight g is a tenth of the mean squared length of the
-        fitted samples. v_i is the row of sample i in the eigenvectors of the normalised affinity,
+        fitted samples. v_i is the row of sample i in the eigenvectors of the normalized affinity,
         lambda their eigenvalues, d_i the degree of i: a fitted sample with these affinities has
         the same y (Nystroem's extension). With ``affinity="sparse"`` only the ``n_kept`` largest
         ``|z_i|`` count. y is scaled to unit length, and the label is that of the nearest mean of

@@ -107,11 +107,11 @@ class MultiViewClusterer(Results, ClusterMixin, BaseEstimator):
             self._check_scaled(views, Xs)
             found = self._solution(views, Xs, y)
             loop = {"n_iter_": found.n_iter, "history_": found.history}
-            learnt = {name: value for name, value in loop.items() if value is not None}
-            learnt |= found.extras | self._cluster(found, views, Xs)
-        for name in [k for k in vars(self) if is_fitted(k) and k not in CHECKED | learnt.keys()]:
+            learned = {name: value for name, value in loop.items() if value is not None}
+            learned |= found.extras | self._cluster(found, views, Xs)
+        for name in [k for k in vars(self) if is_fitted(k) and k not in CHECKED | learned.keys()]:
             delattr(self, name)  # of an earlier fit
-        for name, value in learnt.items():
+        for name, value in learned.items():
             setattr(self, name, value)
         FITTED_ON[self] = X
         for complaint in found.complaints:
@@ -218,7 +218,7 @@ class MultiViewClusterer(Results, ClusterMixin, BaseEstimator):
         return not self.draws
 
     def _neighbors(self, n: int, name: str = "n_neighbors") -> int:
-        """Return a number of neighbours, or its default for n samples if it is None."""
+        """Return a number of neighbors, or its default for n samples if it is None."""
         given: int | None = getattr(self, name, None)
         usual = self.__dataclass_fields__[name].metadata["check"].usual
         return min(usual, n - 1) if given is None else given
@@ -248,7 +248,7 @@ class MultiViewClusterer(Results, ClusterMixin, BaseEstimator):
             )
 
     def _check_counts(self, n: int) -> None:
-        """Refuse more clusters or neighbours than there can be with n samples."""
+        """Refuse more clusters or neighbors than there can be with n samples."""
         name = type(self).__name__
         if self.n_clusters is not None and self.n_clusters > n:
             raise ValueError(

@@ -11,7 +11,7 @@ import numpy as np
 
 from polyspan.bench.jobs import TUNE_SCORE
 from polyspan.bench.store import Row, latest
-from polyspan.bench.summaries import summarise
+from polyspan.bench.summaries import summarize
 
 BUDGETS = (1, 10, 100)  # in tables
 
@@ -79,7 +79,7 @@ def budgets(rows: list[Row]) -> list[Budget]:
             key = row["dataset"], row["method"], row["selection"]
             tried.setdefault(key, []).append(row[TUNE_SCORE] or 0.0)
     found = []
-    for one in summarise(rows):
+    for one in summarize(rows):
         key = one.dataset, one.method, one.selection
         scores = tried.get(key) or [one.mean[name] for name in (TUNE_SCORE,) if name in one.mean]
         if scores:

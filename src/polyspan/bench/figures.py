@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from polyspan.bench.budgets import Budget, budgets
 from polyspan.bench.store import Row, latest
-from polyspan.bench.summaries import Summary, split, summarise
+from polyspan.bench.summaries import Summary, split, summarize
 from polyspan.figures import EDGE, FAINT, INK, LINES, new_figure, save_figure
 from polyspan.graphs import proximity
 from polyspan.solvers.arrays import Array
@@ -44,7 +44,7 @@ def save_figures(rows: list[Row], folder: str | Path) -> list[Path]:
     done = []
     for title, own in split(rows).items():
         name = title if title == own[0]["protocol"] else _file_name(title)
-        done.append(save_figure(plot_scores(summarise(own)), folder / f"{name}-nmi.png"))
+        done.append(save_figure(plot_scores(summarize(own)), folder / f"{name}-nmi.png"))
         for dataset in dict.fromkeys(row["dataset"] for row in own):
             if any(row["dataset"] == dataset and row["stage"] == "tune" for row in own):
                 curves = _file_name(f"{name}-budgets-{dataset}")
@@ -231,7 +231,7 @@ def plot_method(
     Z : (n, n) array
         The representation found.
     n_neighbors : int
-        Number of neighbours in the graphs.
+        Number of neighbors in the graphs.
     names : sequence of str, optional
         Names of the views.
     """
@@ -252,8 +252,8 @@ def plot_method(
     _matrix(both, common, order, r"$\Lambda^*$ of all views")
     large = figure.add_subplot(grid[:, 3])
     _matrix(large, np.abs(Z) + np.abs(Z).T, order, r"$|Z| + |Z|^T$")
-    words = ("First order: mutual neighbours", "Consistent: in every view",
-             "Second order: similar neighbourhoods", "Representation")  # fmt: skip
+    words = ("First order: mutual neighbors", "Consistent: in every view",
+             "Second order: similar neighborhoods", "Representation")  # fmt: skip
     for ax, text in zip((*figure.axes[:1], both, figure.axes[1], large), words, strict=True):
         _title(ax, f"{text}\n{ax.get_title('left')}")
     for ax in (both, large):

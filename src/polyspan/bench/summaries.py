@@ -54,7 +54,7 @@ class Summary:
         return read_paper().get((self.source["name"], self.paper), {}) if whole else {}
 
 
-def summarise(rows: list[Row]) -> list[Summary]:
+def summarize(rows: list[Row]) -> list[Summary]:
     """Means and deviations over seeds, in the paper's order of data sets and methods.
 
     If a method was run at several settings (the grid was changed and tuned again), they are not

@@ -21,7 +21,7 @@ from polyspan.bench.summaries import (
     ranks,
     rivals,
     split,
-    summarise,
+    summarize,
 )
 from polyspan.metrics import PAPER_SCORES, SCORES
 
@@ -75,7 +75,7 @@ def report(rows: list[Row], format: str = "markdown") -> str:
     writers: dict[str, Callable[[list[Row]], str]] = {
         "markdown": lambda rows: _pages(rows, "# {}\n", _markdown),
         "latex": lambda rows: _pages(rows, "% {}\n", _latex),
-        "csv": lambda rows: _csv(summarise(rows)),
+        "csv": lambda rows: _csv(summarize(rows)),
     }
     if format not in writers:
         raise ValueError(f"format must be {' or '.join(map(repr, writers))}; got {format!r}")
@@ -86,7 +86,7 @@ def report(rows: list[Row], format: str = "markdown") -> str:
 
 def tables(rows: list[Row]) -> list[Table]:
     """The tables of one protocol; those that would be empty are left out."""
-    found = summarise(rows)
+    found = summarize(rows)
     made = [_results(found), _beside_the_paper(found), _ranking(found), _equal_budgets(rows)]
     made += [_settings(found), _failures(latest(rows), found)]
     return [table for table in made if table.rows]

@@ -17,7 +17,7 @@ from polyspan.inputs.memory import available_memory
 from polyspan.inputs.optional import require
 from polyspan.inputs.rows import Content, check_content, joined, look
 from polyspan.inputs.scaling import (
-    STANDARDISED,
+    STANDARDIZED,
     Scale,
     Scaling,
     constant_view,
@@ -80,7 +80,7 @@ def scaled(part: Array, scale: Scaling, moments: Any, dtype: Any) -> Array:
     """
     # Integers and float16 are scaled in float64, like views in memory.
     part = part.astype(part.dtype if part.dtype in (np.float32, np.float64) else np.float64)
-    if scale in STANDARDISED:
+    if scale in STANDARDIZED:
         size, mean, spread = (x.astype(part.dtype) for x in moments)
         part = standard(part.toarray() if sp.issparse(part) else part, (size, mean, spread))
     return (part if scale in ("standard", None) else unit(part)).astype(dtype)
@@ -124,7 +124,7 @@ def make_chunks(
     chunks, spans : list
         The chunks, and their first and last rows.
     moments : list or None
-        The size, mean and spread used to standardise features; None for views where they were
+        The size, mean and spread used to standardize features; None for views where they were
         not, or for all of them.
 
     Examples
@@ -143,8 +143,8 @@ def make_chunks(
         raw = [Rows(views.arrays, *span, scale, None, dtype) for span in spans]
     moments: list[Any] | None = None
     scales = scaling_per_view(scale, len(views.arrays))
-    standardised = [one in STANDARDISED for one in scales]
-    if new or any(standardised):
+    standardized = [one in STANDARDIZED for one in scales]
+    if new or any(standardized):
         seen = workers.collect(workers.map(inspect, raw))
         if new:
             contents = [
@@ -152,8 +152,8 @@ def make_chunks(
             ]
             check_content(contents, views.names, missing=missing)
             check_directions(seen, views, scales)
-        if any(standardised):
-            found = zip(standardize(seen), standardised, strict=True)
+        if any(standardized):
+            found = zip(standardize(seen), standardized, strict=True)
             moments = [one if wanted else None for one, wanted in found]
     if isinstance(workers, Cluster):
         fixed = {"scale": scale, "moments": moments, "dtype": dtype}

@@ -1,6 +1,6 @@
-"""The mean of the views' neighbour graphs, by chunks of rows: from files, or on a Dask cluster.
+"""The mean of the views' neighbor graphs, by chunks of rows: from files, or on a Dask cluster.
 
-Every chunk of samples becomes a block of rows of the graph W. The neighbours are searched in cells;
+Every chunk of samples becomes a block of rows of the graph W. The neighbors are searched in cells;
 links are then sent from the chunk that found them to that of the sample at their other end, so that
 W is symmetric. On a cluster nothing of the size of the graph is ever in one place.
 """
@@ -39,7 +39,7 @@ def mean_graph_rows(
         Chunks of all views, scaled, and their first and last rows; a row of NaN is a sample that
         lacks the view. The list of chunks is emptied.
     k : int
-        Number of neighbours in every view.
+        Number of neighbors in every view.
     weights : {"binary", "self_tuning"}
         As in `MeanGraph`.
     order : (n,) array, optional
@@ -120,7 +120,7 @@ def _present(chunk: Any, gone: np.ndarray, view: int) -> list[Array]:
 
 
 def _seventh(found: Found) -> np.ndarray:
-    """Distances to the 7th neighbours, or to the last of fewer."""
+    """Distances to the 7th neighbors, or to the last of fewer."""
     return np.sqrt(found.squares[:, : min(SEVENTH, found.squares.shape[1])][:, -1])
 
 

@@ -1,6 +1,6 @@
 """Samples of a cluster in another order: those that are near each other lie together.
 
-Products with a graph of neighbours read the rows of a sample's neighbours. If these lie together,
+Products with a graph of neighbors read the rows of a sample's neighbors. If these lie together,
 most of what is read is in the cache, and a chunk has most of its links inside.
 """
 
@@ -14,9 +14,9 @@ from polyspan.chunked.chunks import Span, take, take_samples
 from polyspan.chunked.workers import Cluster, Threads, pick
 from polyspan.graphs.neighbors import (
     Tree,
-    cell_centres,
+    cell_centers,
     cell_tree,
-    centre_samples,
+    center_samples,
     n_cells,
     nearest_cells,
     stack,
@@ -42,7 +42,7 @@ def drawn_samples(
     view: int,
     order: np.ndarray | None = None,
 ) -> Array:
-    """Samples of one view from which the centres of its cells are learned, with a fixed seed.
+    """Samples of one view from which the centers of its cells are learned, with a fixed seed.
 
     With the numbers of the samples in the rows, ``order``, they are the same in any order.
 
@@ -55,7 +55,7 @@ def drawn_samples(
     array([0., 1., 2., 3.])
     """
     n = spans[-1][1]
-    drawn = np.sort(np.random.RandomState(0).choice(n, centre_samples(n), replace=False))
+    drawn = np.sort(np.random.RandomState(0).choice(n, center_samples(n), replace=False))
     places = drawn if order is None else np.argsort(order)[drawn]
     return take_samples(workers, workers.map(_only, chunks, view=view), spans, places)[0]
 
@@ -97,8 +97,8 @@ def near_together(
     gone = missing_rows(sample)
     if gone is not None and gone.all():  # hardly any sample has the first view
         return list(chunks), spans, np.arange(n)
-    centres = cell_centres(sample if gone is None else sample[~gone], n_cells(n), 0)
-    tree, count = workers.share(cell_tree(centres)), len(centres)
+    centers = cell_centers(sample if gone is None else sample[~gone], n_cells(n), 0)
+    tree, count = workers.share(cell_tree(centers)), len(centers)
     cells = workers.map(_cells, chunks, spans, tree=tree)
     sizes = sum(workers.collect(workers.map(np.bincount, cells, minlength=count)))
     most = max(*(stop - start for start, stop in spans), n // CHUNKS)
@@ -117,7 +117,7 @@ def near_together(
 
 def _cells(chunk: Any, span: Span, tree: Tree) -> np.ndarray:
     """Cells of the samples of a chunk."""
-    cells = np.arange(*span) % len(tree.centres)
+    cells = np.arange(*span) % len(tree.centers)
     gone = missing_rows(chunk[0])
     there = slice(None) if gone is None else ~gone
     cells[there] = nearest_cells(chunk[0][there], tree, 1)[:, 0]

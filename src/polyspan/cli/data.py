@@ -31,9 +31,9 @@ def add(subparsers: Any) -> None:
 
     listing = actions.add_parser(
         "list",
-        help="show a table of the data sets: sizes, where they are, licences",
+        help="show a table of the data sets: sizes, where they are, licenses",
         description="Show a table of the data sets; with names, all that is known of those:\n"
-        "how their values are prepared, where they come from, and their licences.",
+        "how their values are prepared, where they come from, and their licenses.",
         epilog="examples:\n  polyspan data list\n  polyspan data list gbm citeseq_pbmc",
     )
     listing.add_argument("names", nargs="*", metavar="NAME", help="data sets to show in full")
@@ -77,7 +77,7 @@ def run_list(args: argparse.Namespace) -> int:
         print("\n\n".join([_in_full(find_entry(name)) for name in args.names]))
         return 0
     entries = read_registry().values()
-    licences = list(dict.fromkeys(entry.licence for entry in entries))
+    licenses = list(dict.fromkeys(entry.license for entry in entries))
     console = Console()
     wide = console.width >= 100  # in 80 columns there is no room for the names of the views
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
@@ -86,18 +86,18 @@ def run_list(args: argparse.Namespace) -> int:
     table.add_column("views and their features" if wide else "features")
     table.add_column("classes", justify="right")
     table.add_column("where", no_wrap=True)
-    table.add_column("licence", justify="right")
+    table.add_column("license", justify="right")
     for entry in entries:
         place = where(entry)
         views = ", ".join(f"{name} {n}" if wide else str(n) for name, n in entry.views.items())
         # The notes are sentences: printed below the table, they leave room for the views.
-        note = f"({licences.index(entry.licence) + 1})"
+        note = f"({licenses.index(entry.license) + 1})"
         style = "dim" if place in ("in part", "not here") else "green"
         row = (entry.name, str(entry.samples), views, str(entry.classes or "none"))
         table.add_row(*row, f"[{style}]{place}[/]", note)
     console.print(table)
-    for number, licence in enumerate(licences, start=1):
-        console.print(f"({number}) {licence}", highlight=False)
+    for number, license in enumerate(licenses, start=1):
+        console.print(f"({number}) {license}", highlight=False)
     if any(where(entry) in ("in part", "not here") for entry in entries):
         console.print("\nUse `polyspan data fetch NAME` to download a data set.", highlight=False)
     return 0
@@ -114,7 +114,7 @@ def _in_full(entry: "Entry") -> str:
         "views": views,
         "classes": str(entry.classes or "none"),
         "values": entry.preparation or "as published",
-        "licence": entry.licence,
+        "license": entry.license,
         "where": where(entry),
     }
     for file in entry.files:

@@ -1,9 +1,9 @@
-"""`polyspan demo`: the consensus on tumours that come with scikit-learn, and its report.
+"""`polyspan demo`: the consensus on tumors that come with scikit-learn, and its report.
 
 Why these data: the demonstration shall show the main job, need no download and no permission, and
 the choice of scaling shall matter, as it does in most tables. Of the data that come with
 scikit-learn, the digits are all of one kind, and plain spectral clustering is the better choice
-there; wine has no views of its own; the breast tumours have three. Multi-omics data would be
+there; wine has no views of its own; the breast tumors have three. Multi-omics data would be
 nearer to what polyspan is for, but those that are small come with R packages under the GPL, which
 must not be bundled here: ``polyspan data fetch nutrimouse`` downloads them.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 DEFAULT_PICTURE = Path("polyspan-demo.png")
 CONSENSUS = "ConsensusClusterer"  # the row of the table whose report is written
 ABOUT = (
-    "Breast tumours: ten measures of the cell nuclei in a biopsy, as mean, standard error and "
+    "Breast tumors: ten measures of the cell nuclei in a biopsy, as mean, standard error and "
     "worst. The diagnosis is only used for the scores."
 )
 HEADINGS = {
@@ -50,13 +50,13 @@ def add(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "demo",
         help="cluster bundled data, and see the report",
-        description="Cluster breast tumours, three views of each, by the consensus of many "
+        description="Cluster breast tumors, three views of each, by the consensus of many "
         "methods: no labels,\nno tuning. Prints the verdict, and scores beside plain methods; "
         "writes the report and\na picture of it, and opens the report in your browser.\n\n"
         "The data come with scikit-learn; nothing is downloaded. It takes about 20 seconds.",
         epilog="examples:\n"
         "  polyspan demo\n"
-        "  polyspan demo --samples 569 --seed 7 --out tumours.svg\n"
+        "  polyspan demo --samples 569 --seed 7 --out tumors.svg\n"
         "  polyspan demo --no-files\n\n"
         'The picture needs matplotlib: pip install "polyspan[plot]". The browser is opened only '
         "from a\nterminal on a screen; --no-open leaves it closed.",
@@ -66,14 +66,14 @@ def add(subparsers: Any) -> None:
         type=int,
         default=400,
         metavar="N",
-        help="number of tumours, from 40 to 569 (default: 400; all take twice as long)",
+        help="number of tumors, from 40 to 569 (default: 400; all take twice as long)",
     )
     parser.add_argument(
         "--seed",
         type=int,
         default=0,
         metavar="N",
-        help="seed for the tumours and the methods (default: 0)",
+        help="seed for the tumors and the methods (default: 0)",
     )
     files = parser.add_mutually_exclusive_group()
     files.add_argument(
@@ -121,9 +121,9 @@ def run_demo(
     Parameters
     ----------
     n_samples : int, default=400
-        How many of the 569 tumours to use.
+        How many of the 569 tumors to use.
     seed : int, default=0
-        Selects the tumours and seeds every method.
+        Selects the tumors and seeds every method.
     out : path or None
         File for the picture (.png, .svg, .pdf); the report is beside it, as .html. None writes
         neither.
@@ -246,7 +246,7 @@ def explanation() -> str:
         "class not determined by the cluster). Times are for one thread.\n"
         "The number of clusters was given, as to all methods; nothing was tuned. The consensus "
         "chose the scaling of every view from its values. Plain ConcatSpectral is as good once it "
-        "is told to standardise the features (scale='standard'), and far quicker; without that it "
+        "is told to standardize the features (scale='standard'), and far quicker; without that it "
         "is not. This is one seed, so small differences mean little."
     )
 
@@ -270,7 +270,7 @@ def _write(out: Path, data: "Dataset", found: Found, command: str) -> Path:
         estimator=found.estimator,
         feature_names=data.columns,
         known=data.extra,
-        title="Breast tumours, by their cell nuclei",
+        title="Breast tumors, by their cell nuclei",
         notes=found.complaints,
         command=command,
         picture=picture,

@@ -84,7 +84,7 @@ def matched(data: "Dataset") -> "MatchedViews":
 def read_beside(asked: Beside, data: "MatchedViews", dataset: str | None, force: bool) -> Any:
     """What the report takes besides, checked before any work: columns, survival, folder."""
     from polyspan.explain import read_known, survival
-    from polyspan.report.takeaway import check_folder
+    from polyspan.report.downloads import check_folder
 
     n = data.views[0].shape[0]
     columns, notes = _of_dataset(dataset)

@@ -55,7 +55,7 @@ def add(subparsers: Any) -> None:
         "  polyspan predict model.npz new.h5mu --abstain 0.05\n\n"
         "After a consensus the columns are cluster (-1: unlike all fitted samples); certainty, the "
         "share of\nthe votes for it less that of the second; likeness, the share of the fitted "
-        "samples that are as\nfar from their neighbours; and nearest, the cluster also where "
+        "samples that are as\nfar from their neighbors; and nearest, the cluster also where "
         "cluster is -1. Other methods\ngive the cluster only. Exit codes are those of `polyspan "
         "fit`. If anything goes wrong, nothing\nis written.",
     )
@@ -65,7 +65,7 @@ def add(subparsers: Any) -> None:
         "--abstain",
         type=float,
         metavar="SHARE",
-        help="give cluster -1 to samples that are farther from their neighbours than all but this "
+        help="give cluster -1 to samples that are farther from their neighbors than all but this "
         f"share of the fitted samples; 0 never does (default: {ABSTAIN})",
     )
     add_reading_options(parser, new=True)
@@ -123,7 +123,7 @@ def predict_files(
         What `polyspan.save_model` wrote.
     files : sequence of paths or "VIEW=path"
         The new samples, see `polyspan.datasets.newsamples.load_new_views`, as for `missing`,
-        `impute` and `max_missing`; `reading` are the fields of `polyspan.datasets.parts.Reading`.
+        `impute` and `max_missing`; `reading`: fields of `polyspan.datasets.view_files.Reading`.
     abstain : float, optional
         As in `polyspan.ConsensusClusterer.predict`; None is 0.01, for a consensus.
     out : path, default="predicted.csv"
@@ -238,7 +238,7 @@ def _read(
     max_missing: float,
 ) -> "MatchedViews":
     from polyspan.datasets.newsamples import load_new_views
-    from polyspan.datasets.parts import Reading
+    from polyspan.datasets.view_files import Reading
 
     how = Reading(**reading)
     known = fitted.known_views()

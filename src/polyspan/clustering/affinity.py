@@ -19,7 +19,7 @@ def affinity_matrix(Z: Array, kind: str = "dense", n_kept: int = 10) -> Array:
         Representation; column j represents sample j by the others.
     kind : {"dense", "sparse"}
         ``"dense"`` uses all entries, as in the papers. ``"sparse"`` keeps the ``n_kept`` largest
-        entries of each column of ``|Z|`` before symmetrising, which drops noise. Entries tied for
+        entries of each column of ``|Z|`` before symmetrizing, which drops noise. Entries tied for
         the last of these places are lowered to their share of it (`polyspan.graphs.ties`).
     n_kept : int
         Entries kept per column (at most n).

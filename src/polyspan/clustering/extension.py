@@ -26,7 +26,7 @@ def new_representation(
     ``z = argmin sum_k w_k |x_k - X_k z|^2 + g z^T (Z Z^T)^-1/2 z``, the sum over the views that
     the sample has. With ``Z Z^T = U diag(s^2) U^T`` and ``P = U diag(sqrt s)`` the answer is
     ``z = P b``, ``(P^T K P + g I) b = P^T sum_k w_k X_k^T x_k``, K the sum of the weighted Gram
-    matrices. Samples that have the same views share one factorisation.
+    matrices. Samples that have the same views share one factorization.
 
     Parameters
     ----------
@@ -107,6 +107,6 @@ def extend_labels(
     w, Y, degrees = spectral_eigenvectors(W, n_clusters)
     new = unit_rows((A * inverse_root(degrees)[:, None]).T @ (Y / np.where(w != 0, w, 1)))
     fitted = unit_rows(Y)
-    centres = np.array([fitted[labels == label].mean(axis=0) for label in found])
-    distances = (centres**2).sum(axis=1) - 2 * new @ centres.T  # without |new|^2, equal for all
+    centers = np.array([fitted[labels == label].mean(axis=0) for label in found])
+    distances = (centers**2).sum(axis=1) - 2 * new @ centers.T  # without |new|^2, equal for all
     return found[np.argmin(distances, axis=1)].astype(labels.dtype)

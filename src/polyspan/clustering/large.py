@@ -20,7 +20,7 @@ from sklearn.utils import check_random_state
 
 from polyspan.clustering.coarse import coarse_vectors, scaled_rows
 from polyspan.clustering.spectral import quiet_kmeans, unit_rows
-from polyspan.graphs.neighbors import cell_centres
+from polyspan.graphs.neighbors import cell_centers
 from polyspan.solvers.arrays import inverse_root
 from polyspan.solvers.filtered import leading_eigenvectors, random_rows
 from polyspan.solvers.messages import warn_user
@@ -118,19 +118,19 @@ def graph_order(workers: Any, Y: np.ndarray) -> np.ndarray:
     n = len(Y)
     some = np.random.RandomState(0).choice(n, min(n, SAMPLE), replace=False)
     with quiet_kmeans():
-        centres = cell_centres(unit_rows(Y[np.sort(some)]), min(CELLS, n // 2), 0)
-    parts = workers.map(_cells, [Y[a:b] for a, b in bounds(n, ROWS)], centres=centres)
+        centers = cell_centers(unit_rows(Y[np.sort(some)]), min(CELLS, n // 2), 0)
+    parts = workers.map(_cells, [Y[a:b] for a, b in bounds(n, ROWS)], centers=centers)
     return np.argsort(np.concatenate(parts), kind="stable")
 
 
-def _cells(Y: np.ndarray, centres: np.ndarray) -> np.ndarray:
-    return _nearest(unit_rows(Y), centres)
+def _cells(Y: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    return _nearest(unit_rows(Y), centers)
 
 
 def _normalized(
     span: tuple[int, int], W: sp.csr_array, root: np.ndarray, order: np.ndarray, rank: np.ndarray
 ) -> sp.csr_array:
-    """Some rows of the normalised graph in another order."""
+    """Some rows of the normalized graph in another order."""
     rows = order[span[0] : span[1]]
     block = scaled_rows(W[rows].astype(np.float32), root[rows], root)
     block.indices = rank[block.indices]
@@ -157,7 +157,7 @@ def cluster_blocks(
     workers : Threads or Cluster
         Where the work runs.
     blocks, spans : list
-        Rows of the normalised graph, and their first and last numbers.
+        Rows of the normalized graph, and their first and last numbers.
     n_clusters, n_init, random_state
         As in `polyspan.clustering.spectral.spectral_clustering`.
     order : (n,) array, optional
@@ -184,7 +184,7 @@ def cluster_blocks(
         warn_user(
             f"The eigenvectors of the graph are only accurate to {residual:.1e} instead of "
             f"{TOL:g}: there may not be {n_clusters} clusters, or the graph needs "
-            "more neighbours."
+            "more neighbors."
         )
     rng = check_random_state(random_state)
     drawn = np.sort(rng.choice(n, min(n, max(SAMPLE, 100 * n_clusters)), replace=False))
@@ -230,8 +230,8 @@ def _links_inside(
     return np.bincount(rows[same], weights=block.data[same], minlength=n_clusters)
 
 
-def lloyd(workers: Any, Ys: Sequence[Any], centres: np.ndarray) -> np.ndarray:
-    """Labels after a few steps of k-means over all rows, from good centres.
+def lloyd(workers: Any, Ys: Sequence[Any], centers: np.ndarray) -> np.ndarray:
+    """Labels after a few steps of k-means over all rows, from good centers.
 
     Examples
     --------
@@ -242,27 +242,27 @@ def lloyd(workers: Any, Ys: Sequence[Any], centres: np.ndarray) -> np.ndarray:
     """
     last = np.inf
     for _ in range(STEPS):
-        parts = workers.collect(workers.map(_sums, Ys, centres=centres))
+        parts = workers.collect(workers.map(_sums, Ys, centers=centers))
         counts, sums, costs = (sum(several) for several in zip(*parts, strict=True))
         if costs > (1 - 1e-4) * last:
             break
         last = costs
-        centres = np.where(counts[:, None] > 0, sums / np.maximum(counts, 1)[:, None], centres)
-    return np.concatenate(workers.collect(workers.map(_nearest, Ys, centres=centres)))
+        centers = np.where(counts[:, None] > 0, sums / np.maximum(counts, 1)[:, None], centers)
+    return np.concatenate(workers.collect(workers.map(_nearest, Ys, centers=centers)))
 
 
 def _rows(Y: np.ndarray, inside: np.ndarray) -> np.ndarray:
     return Y[inside]
 
 
-def _sums(Y: np.ndarray, centres: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    """Sizes and sums of the rows nearest to each centre, and their squared distances."""
-    labels, far = pairwise_distances_argmin_min(Y, centres.astype(Y.dtype))
+def _sums(Y: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """Sizes and sums of the rows nearest to each center, and their squared distances."""
+    labels, far = pairwise_distances_argmin_min(Y, centers.astype(Y.dtype))
     member = sp.csr_array(
-        (np.ones(len(Y)), labels, np.arange(len(Y) + 1)), shape=(len(Y), len(centres))
+        (np.ones(len(Y)), labels, np.arange(len(Y) + 1)), shape=(len(Y), len(centers))
     )
     return member.sum(axis=0), member.T @ Y.astype(np.float64), float(np.sum(far**2))
 
 
-def _nearest(Y: np.ndarray, centres: np.ndarray) -> np.ndarray:
-    return pairwise_distances_argmin_min(Y, centres.astype(Y.dtype))[0].astype(np.int32)
+def _nearest(Y: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    return pairwise_distances_argmin_min(Y, centers.astype(Y.dtype))[0].astype(np.int32)

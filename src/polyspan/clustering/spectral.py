@@ -1,4 +1,4 @@
-"""Normalised spectral clustering (Ng, Jordan and Weiss) of an affinity matrix."""
+"""Normalized spectral clustering (Ng, Jordan and Weiss) of an affinity matrix."""
 
 import warnings
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ EXACT_BELOW = 3000  # samples up to which a dense eigensolver is used
 
 
 def spectral_embedding(W: Array, n_clusters: int) -> np.ndarray:
-    """Eigenvectors of the ``n_clusters`` smallest eigenvalues of the normalised Laplacian.
+    """Eigenvectors of the ``n_clusters`` smallest eigenvalues of the normalized Laplacian.
 
     Rows are scaled to unit length; rows of samples without any affinity stay zero. If the rank of
     the affinity is too low, the columns that would only be rounding error are zero too.

@@ -38,8 +38,8 @@ def restarted(
 def greedy_starts(X: np.ndarray, c: int, n_starts: int, rng: np.random.RandomState) -> np.ndarray:
     """Draw starts for k-means: an array of ``n_starts`` times c rows of X.
 
-    Greedy k-means++: every further centre is the best of 2 + log(c) rows drawn with probability
-    proportional to the squared distance to the nearest centre so far. Random numbers are drawn in
+    Greedy k-means++: every further center is the best of 2 + log(c) rows drawn with probability
+    proportional to the squared distance to the nearest center so far. Random numbers are drawn in
     scikit-learn's order, so that the same seed gives the same starts.
 
     D. Arthur, S. Vassilvitskii, "k-means++: the advantages of careful seeding", SODA 2007.
@@ -66,7 +66,7 @@ def greedy_starts(X: np.ndarray, c: int, n_starts: int, rng: np.random.RandomSta
     shares = np.full(n, 1 / n).cumsum()
     chosen = np.empty((n_starts, c), dtype=np.intp)
     chosen[:, 0] = np.searchsorted(shares / shares[-1], drawn[:, 0], side="right")
-    D = distances(chosen[:, 0])  # to the nearest centre of every start
+    D = distances(chosen[:, 0])  # to the nearest center of every start
     for k in range(1, c):
         aims = later[:, k - 1] * D.sum(axis=1, keepdims=True)
         sums = np.cumsum(D, axis=1)

@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from polyspan.datasets.ids import ROW_NUMBERS, counts_rows
-from polyspan.datasets.parts import Part
+from polyspan.datasets.view_files import Part
 from polyspan.inputs.ids import first_repeated
 
 

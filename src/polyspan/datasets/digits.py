@@ -15,7 +15,7 @@ def load_digits_views(n_samples: int | None = None, random_state: int | None = 0
     ========== ======== ==========================================================================
     view       features what it shows
     ========== ======== ==========================================================================
-    pixels     64       grey values from 0 to 1: where the ink is
+    pixels     64       gray values from 0 to 1: where the ink is
     fourier    40       magnitudes of the two-dimensional Fourier transform (one half-plane): which
                         strokes and widths occur, wherever they are
     gradients  32       histogram of the edge directions (8 directions, 2 x 2 cells, weighted by
@@ -43,7 +43,7 @@ def load_digits_views(n_samples: int | None = None, random_state: int | None = 0
     from sklearn.datasets import load_digits
 
     images, labels = load_digits(return_X_y=True)
-    images = images.reshape(-1, 8, 8) / 16  # grey values are 0..16
+    images = images.reshape(-1, 8, 8) / 16  # gray values are 0..16
     if n_samples is not None:
         rows = _balanced_subset(labels, n_samples, random_state)
         images, labels = images[rows], labels[rows]

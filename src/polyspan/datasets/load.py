@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from polyspan.datasets import cells, omics
+from polyspan.datasets import omics, single_cell
 from polyspan.datasets.dataset import Content, Dataset, contiguous_labels
 from polyspan.datasets.digits import load_digits_views
 from polyspan.datasets.files import load_file
@@ -26,8 +26,8 @@ LOADERS: dict[str, Callable[..., Content]] = {
     "nci60": omics.nci60,
     "brca_pam50": omics.brca_pam50,
     "gbm": omics.gbm,
-    "citeseq_pbmc": cells.citeseq_pbmc,
-    "snare_cortex": cells.snare_cortex,
+    "citeseq_pbmc": single_cell.citeseq_pbmc,
+    "snare_cortex": single_cell.snare_cortex,
 }
 
 

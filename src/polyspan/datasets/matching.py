@@ -20,9 +20,9 @@ from polyspan.datasets.alignment import (
     tell_lacking,
     without_row_numbers,
 )
-from polyspan.datasets.held import check_keys, name_sources
-from polyspan.datasets.parts import BIO, Part, Reading, read_parts, view_names
+from polyspan.datasets.in_memory import check_keys, name_sources
 from polyspan.datasets.readers import check_file
+from polyspan.datasets.view_files import BIO, Part, Reading, read_parts, view_names
 from polyspan.inputs.filling import check_imputing, describe, fill
 
 

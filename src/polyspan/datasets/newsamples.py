@@ -13,9 +13,9 @@ import numpy as np
 from scipy import sparse
 
 from polyspan.datasets.alignment import without_row_numbers
-from polyspan.datasets.held import check_keys
+from polyspan.datasets.in_memory import check_keys
 from polyspan.datasets.matching import MatchedViews, check_paths, match_parts
-from polyspan.datasets.parts import Part, Reading, read_parts, view_names
+from polyspan.datasets.view_files import Part, Reading, read_parts, view_names
 from polyspan.inputs.filling import check_imputing
 from polyspan.inputs.names import quoted
 from polyspan.inputs.tables import KnownView

@@ -1,4 +1,4 @@
-"""Measured cell nuclei of breast tumours, in three views: they come with scikit-learn."""
+"""Measured cell nuclei of breast tumors, in three views: they come with scikit-learn."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ VIEWS = ("mean", "error", "worst")
 
 
 def load_nuclei_views(n_samples: int | None = None, random_state: int | None = 0) -> Dataset:
-    """Three views of the 569 breast tumours (Wisconsin, diagnostic) bundled with scikit-learn.
+    """Three views of the 569 breast tumors (Wisconsin, diagnostic) bundled with scikit-learn.
 
     Ten measures of the cell nuclei in a needle biopsy (radius, texture, concavity, ...), summed up
     in three ways:

@@ -47,7 +47,7 @@ class Entry:
     samples: int
     classes: int
     views: dict[str, int]
-    licence: str
+    license: str
     aliases: tuple[str, ...] = ()
     preparation: str = ""  # what the loader does; empty if the views are as published
     files: tuple[File, ...] = ()

@@ -9,7 +9,7 @@ from polyspan.inputs.optional import require
 
 SIDE = 64  # the images are 64 x 64
 LBP_GRID = (7, 8)  # cells down and across; 56 cells x 59 patterns = 3304, as in the published file
-LBP_PATTERNS = 59  # uniform patterns of 8 neighbours, direction kept
+LBP_PATTERNS = 59  # uniform patterns of 8 neighbors, direction kept
 GABOR_WAVELENGTHS = (4.0, 8.0)  # pixels
 GABOR_ANGLES = (0.0, 45.0, 90.0, 135.0)  # degrees
 GABOR_STEP = 4  # magnitudes are averaged over 4 x 4 pixels: 8 filters x 16 x 16 = 2048
@@ -24,13 +24,13 @@ def yale_views(pixels: NDArray[np.float64]) -> list[NDArray[np.float64]]:
     Parameters
     ----------
     pixels : (n_samples, 4096) array
-        Grey values 0 to 255, each row an image read column by column (as MATLAB does).
+        Gray values 0 to 255, each row an image read column by column (as MATLAB does).
 
     Returns
     -------
     list of arrays
         Intensity (4096: pixel / 255); LBP (3304: share of each of the 59 uniform patterns of
-        8 neighbours at radius 1, in each of 7 x 8 cells); Gabor (2048: magnitudes at wavelengths
+        8 neighbors at radius 1, in each of 7 x 8 cells); Gabor (2048: magnitudes at wavelengths
         4 and 8 and four angles, averaged over 4 x 4 pixels).
     """
     if pixels.shape[1] != SIDE * SIDE:

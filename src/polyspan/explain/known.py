@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polyspan.datasets.columns import Columns, as_numbers
-from polyspan.datasets.parts import BIO, read_annotated
 from polyspan.datasets.readers import check_file
 from polyspan.datasets.tables import TABLES, read_tables
+from polyspan.datasets.view_files import BIO, read_annotated
 from polyspan.explain.given import is_unknown
 from polyspan.inputs.ids import as_ids, first_repeated
 

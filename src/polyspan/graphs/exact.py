@@ -1,4 +1,4 @@
-"""Nearest neighbours of some samples among all: every distance is computed, in blocks of rows."""
+"""Nearest neighbors of some samples among all: every distance is computed, in blocks of rows."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def squared_lengths(X: Any) -> np.ndarray:
 def block_neighbors(
     X: Any, lengths: np.ndarray, rows: np.ndarray, k: int, equal: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Rows, columns, squares and shares of the neighbours of some samples, and their nearest.
+    """Rows, columns, squares and shares of the neighbors of some samples, and their nearest.
 
     X is float64, ``lengths`` are its squared lengths, ``rows`` are the numbers of these samples (0
     in the answer is the first of them), and squared distances that differ by ``equal`` relative to
@@ -90,18 +90,18 @@ def _places(
 def fewer(
     i: np.ndarray, squares: np.ndarray, last: np.ndarray, own: np.ndarray, k: int, equal: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Which neighbours are among the k nearest, and their shares, when more than k were found.
+    """Which neighbors are among the k nearest, and their shares, when more than k were found.
 
     Parameters
     ----------
     i, squares : arrays
-        Row and squared distance of every neighbour found.
+        Row and squared distance of every neighbor found.
     last : (n,) array
         Squared distance of the k-th nearest of every sample; inf without any.
     own : (n,) array
         Squared lengths of the samples.
     k : int
-        Number of neighbours.
+        Number of neighbors.
     equal : float
         Squared distances that differ by this, relative to the squared lengths, are tied.
 

@@ -25,8 +25,8 @@ def incomplete_laplacian(
     """Laplacian of GRMSC's graphs when samples lack views; equal to GRMSC's without gaps.
 
     - First order: view k connects the n_k samples that have it, each with its ``k n_k / n``
-      nearest, so that neighbours are as close as in the complete data.
-    - Consistent: Omega is the set of pairs that are mutual neighbours in every view that both have
+      nearest, so that neighbors are as close as in the complete data.
+    - Consistent: Omega is the set of pairs that are mutual neighbors in every view that both have
       (at least one); the weight is the product of those c first-order weights to the power v/c, as
       if the other views agreed on average.
     - Complementary: the mean of the second-order weights over the views that both have, times v. A

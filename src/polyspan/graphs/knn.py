@@ -1,7 +1,7 @@
-"""Sparse graphs of nearest neighbours; up to 20,000 samples they do not depend on their order.
+"""Sparse graphs of nearest neighbors; up to 20,000 samples they do not depend on their order.
 
 The rule for samples that are equally far is that of `polyspan.graphs.ties`: those tied for the last
-places share them. Among more samples the neighbours are searched in cells
+places share them. Among more samples the neighbors are searched in cells
 (`polyspan.graphs.neighbors`): about 98% of them are found, those tied for the last place go to the
 own cell and the lower row numbers, and the cells are learned from samples drawn with a fixed seed.
 The graph is then a function of the rows in their order, the same on any number of threads.
@@ -30,14 +30,14 @@ from polyspan.solvers.cache import shared
 
 ROWS = 2**16  # of a graph whose entries are looked at together
 COLUMNS = 32  # of a dense matrix that are multiplied at a time
-TOGETHER = 20  # neighbours that fits on the same data search at once, at least
-SEVENTH = 7  # the neighbour whose distance is the width at a sample
+TOGETHER = 20  # neighbors that fits on the same data search at once, at least
+SEVENTH = 7  # the neighbor whose distance is the width at a sample
 
 
 class Near(NamedTuple):
-    """The neighbours of all samples in one view."""
+    """The neighbors of all samples in one view."""
 
-    shares: sp.csr_array  # (n, n), or (m, n) of new samples: 1 for a neighbour, less for a tied one
+    shares: sp.csr_array  # (n, n), or (m, n) of new samples: 1 for a neighbor, less for a tied one
     squares: np.ndarray  # squared distance of every entry of ``shares``, in its order
     nearest: np.ndarray  # (n, k): squared distances of the k nearest, ascending; inf without view
 
@@ -53,7 +53,7 @@ class Near(NamedTuple):
 
     @property
     def widths(self) -> np.ndarray:
-        """Distance of every sample to its 7th neighbour, or to the last of fewer: a local scale.
+        """Distance of every sample to its 7th neighbor, or to the last of fewer: a local scale.
 
         0, with seven duplicates, is replaced by the mean of the others.
         """
@@ -62,7 +62,7 @@ class Near(NamedTuple):
         return np.where(s > 0, s, np.mean(s[known]) if np.any(known) else 1.0)
 
     def graph(self, weights: np.ndarray) -> sp.csr_array:
-        """Graph of these neighbours: shares times weights of the entries."""
+        """Graph of these neighbors: shares times weights of the entries."""
         parts = (self.shares.data * weights, self.shares.indices, self.shares.indptr)
         return sp.csr_array(parts, shape=self.shares.shape)
 
@@ -77,11 +77,11 @@ def nearest_neighbors(X: Any, k: int, new: Any = None, device: str | None = None
     Parameters
     ----------
     X : (n, d) NumPy array or csr_array
-        Samples in rows, two or more; a row of NaN has no neighbours and is none.
+        Samples in rows, two or more; a row of NaN has no neighbors and is none.
     k : int
-        Number of neighbours; all others, where there are fewer.
+        Number of neighbors; all others, where there are fewer.
     new : (m, d) array of the same kind, default=None
-        Samples whose neighbours in ``X`` are wanted, each with its view; None is ``X`` itself.
+        Samples whose neighbors in ``X`` are wanted, each with its view; None is ``X`` itself.
     device : str, default=None
         An accelerator, as torch names it, for dense views of more than 20,000 samples: it compares
         all pairs up to 200,000, and searches cells beyond.
@@ -122,7 +122,7 @@ def _search(k: int, Xs: Sequence[Any]) -> Near:
 
 
 def _among(X: Any, there: np.ndarray, k: int, new: Any = None) -> Near:
-    """Neighbours among the rows ``there`` of X, of these rows or of new samples."""
+    """Neighbors among the rows ``there`` of X, of these rows or of new samples."""
     n, some, slack = X.shape[0], len(there), tied(X.dtype)
     X = (X if some == n else X[there]).astype(np.float64)
     rows, Q = (there, X) if new is None else (np.arange(new.shape[0]), new.astype(np.float64))
@@ -163,7 +163,7 @@ def _fewer(near: Near, k: int, X: Any, there: np.ndarray) -> Near:
 
 
 def _from_many(X: Any, there: np.ndarray, n: int, k: int, device: str | None) -> Near:
-    """Neighbours of the rows of X, which are the rows ``there`` of n, from cells or a device."""
+    """Neighbors of the rows of X, which are the rows ``there`` of n, from cells or a device."""
     if device is None or sp.issparse(X):
         ids, squares = approximate_neighbors(X, k)
     else:
@@ -190,7 +190,7 @@ def _check_crowd(entries: int, left: int, done: int) -> None:
     need, free = 64 * entries * left / done, available_memory()
     if free is not None and need > free:
         raise MemoryError(
-            f"A sample has {entries / done:.0f} neighbours at equal distances on average, and "
+            f"A sample has {entries / done:.0f} neighbors at equal distances on average, and "
             f"their graph needs about {need / 2**30:.0f} GiB, but {free / 2**30:.0f} GiB are "
             "free: leave out views in which most samples are equal, or scale them in another way."
         )
@@ -210,9 +210,9 @@ def entry_rows(A: sp.csr_array) -> np.ndarray:
 def neighbor_graph(
     X: Any, k: int, weights: str = "binary", device: str | None = None
 ) -> sp.csr_array:
-    """Graph of one view, samples in rows: row i has the neighbours of sample i.
+    """Graph of one view, samples in rows: row i has the neighbors of sample i.
 
-    Weights are 1, or ``exp(-d_ij^2 / (s_i s_j))``, s the distances to the 7th neighbours.
+    Weights are 1, or ``exp(-d_ij^2 / (s_i s_j))``, s the distances to the 7th neighbors.
 
     Examples
     --------
@@ -266,7 +266,7 @@ def mean_of_graphs(graphs: Sequence[sp.csr_array], Xs: Sequence[Any]) -> sp.csr_
 def local_kernel(D2: np.ndarray, sums: np.ndarray, mu: float) -> np.ndarray:
     """Similarities ``exp(-d^2 / (2 (mu eps)^2))`` with eps = (m_i + m_j + d) / 3, in new memory.
 
-    ``sums`` are m_i + m_j, the mean distances of the two samples to their neighbours: where samples
+    ``sums`` are m_i + m_j, the mean distances of the two samples to their neighbors: where samples
     lie close together the kernel is narrow. Equal samples have similarity 1.
 
     Examples

@@ -1,10 +1,10 @@
-"""Nearest neighbours of many samples, chunk by chunk: exact, or within the nearest cells.
+"""Nearest neighbors of many samples, chunk by chunk: exact, or within the nearest cells.
 
-For many samples, space is divided into cells, the regions around centres. A sample is compared with
-the samples of the few cells whose centres are nearest to it, and the best k of all are kept. Cells
+For many samples, space is divided into cells, the regions around centers. A sample is compared with
+the samples of the few cells whose centers are nearest to it, and the best k of all are kept. Cells
 are searched independently and their results merged: the work is linear in n, no worker needs all
-samples, and the result does not depend on where it is computed. Among more than a thousand centres
-those nearest to a sample are searched near the nearest of a few *roots*, centres of centres. Of
+samples, and the result does not depend on where it is computed. Among more than a thousand centers
+those nearest to a sample are searched near the nearest of a few *roots*, centers of centers. Of
 samples at equal distances, those of the own cell are found, and there the lower row numbers; only
 where every pair is compared do they share the places.
 """
@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.neighbors import NearestNeighbors
 
-from polyspan.graphs.cells import Found, nearest_of, search_cells, stack
+from polyspan.graphs.cell_search import Found, nearest_of, search_cells, stack
 from polyspan.graphs.exact import BLOCK, block_neighbors, squared_lengths
 from polyspan.graphs.ties import tied
 from polyspan.solvers.arrays import Array
@@ -25,9 +25,9 @@ from polyspan.solvers.threads import Threads, bounds
 EXACT_BELOW = 20_000  # samples up to which every pair is compared
 CELL = 1_000  # samples in a cell, on average; more beyond 16 million samples
 ROWS = 8192  # samples in a chunk of an array in memory
-PROBES = 4  # cells searched for the neighbours of a sample
-FLAT = 1_000  # centres up to which each is compared with every sample
-AROUND = 6  # times the centres that a root has, searched around it
+PROBES = 4  # cells searched for the neighbors of a sample
+FLAT = 1_000  # centers up to which each is compared with every sample
+AROUND = 6  # times the centers that a root has, searched around it
 
 
 def neighbors(
@@ -50,11 +50,11 @@ def neighbors(
     view : int
         Index of the view.
     k : int
-        Number of neighbours.
+        Number of neighbors.
     sample : (s, d) array
-        Some samples of this view, used to learn the centres of the cells.
+        Some samples of this view, used to learn the centers of the cells.
     random_state : int
-        Seed for the centres.
+        Seed for the centers.
 
     Returns
     -------
@@ -76,10 +76,10 @@ def neighbors(
     if n <= EXACT_BELOW:
         whole = workers.submit(_whole, list(chunks), view=view)
         return workers.map(_exact, chunks, firsts, whole=whole, view=view, k=k), None
-    centres = cell_centres(sample, n_cells(n), random_state)
-    tree, probes = workers.share(cell_tree(centres)), min(PROBES, len(centres))
+    centers = cell_centers(sample, n_cells(n), random_state)
+    tree, probes = workers.share(cell_tree(centers)), min(PROBES, len(centers))
     cells = workers.map(_assign, chunks, view=view, tree=tree, probes=probes)
-    return search_cells(workers, chunks, spans, view, k, cells, len(centres), probes), cells
+    return search_cells(workers, chunks, spans, view, k, cells, len(centers), probes), cells
 
 
 def approximate_neighbors(X: Array, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -103,12 +103,12 @@ def approximate_neighbors(X: Array, k: int) -> tuple[np.ndarray, np.ndarray]:
     return ids, squares
 
 
-def centre_samples(n: int) -> int:
-    """Samples from which the centres of cells are learned: 1%, at least 20,000 if there are.
+def center_samples(n: int) -> int:
+    """Samples from which the centers of cells are learned: 1%, at least 20,000 if there are.
 
     Examples
     --------
-    >>> centre_samples(1_000), centre_samples(10_000_000)
+    >>> center_samples(1_000), center_samples(10_000_000)
     (1000, 100000)
     """
     return min(n, max(20_000, n // 100))
@@ -125,74 +125,74 @@ def n_cells(n: int) -> int:
     return max(1, n // max(CELL, int(n**0.5 / 4)))
 
 
-def centres_of(X: Array) -> np.ndarray:
-    """Centres of cells of all samples in memory, learned from some that are drawn.
+def centers_of(X: Array) -> np.ndarray:
+    """Centers of cells of all samples in memory, learned from some that are drawn.
 
     Examples
     --------
-    >>> centres_of(np.array([[0.0], [1.0], [5.0]]))
+    >>> centers_of(np.array([[0.0], [1.0], [5.0]]))
     array([[2.]])
     """
-    return cell_centres(_drawn(X), n_cells(X.shape[0]), 0)
+    return cell_centers(_drawn(X), n_cells(X.shape[0]), 0)
 
 
 def _drawn(X: Array) -> Array:
-    """Samples from which centres are learned, with a fixed seed."""
+    """Samples from which centers are learned, with a fixed seed."""
     n = X.shape[0]
-    return X[np.sort(np.random.RandomState(0).choice(n, centre_samples(n), replace=False))]
+    return X[np.sort(np.random.RandomState(0).choice(n, center_samples(n), replace=False))]
 
 
-def cell_centres(sample: Array, n_cells: int, random_state: int) -> np.ndarray:
-    """Centres of cells, from a few iterations of k-means on a sample; near ones have near numbers.
+def cell_centers(sample: Array, n_cells: int, random_state: int) -> np.ndarray:
+    """Centers of cells, from a few iterations of k-means on a sample; near ones have near numbers.
 
     Examples
     --------
     >>> X = np.array([[0.0], [10.0], [1.0], [11.0]])
-    >>> sorted(cell_centres(X, 4, 0)[:2].ravel().tolist()) in ([0.0, 1.0], [10.0, 11.0])
+    >>> sorted(cell_centers(X, 4, 0)[:2].ravel().tolist()) in ([0.0, 1.0], [10.0, 11.0])
     True
     """
     n_cells = min(n_cells, sample.shape[0])
     model = KMeans(n_cells, init="random", n_init=1, max_iter=5, random_state=random_state)
-    centres = model.fit(sample).cluster_centers_
-    return centres[np.argsort(_roots(centres).labels_, kind="stable")]
+    centers = model.fit(sample).cluster_centers_
+    return centers[np.argsort(_roots(centers).labels_, kind="stable")]
 
 
-def _roots(centres: np.ndarray) -> KMeans:
-    return KMeans(int(len(centres) ** 0.5), n_init=1, random_state=0).fit(centres)
+def _roots(centers: np.ndarray) -> KMeans:
+    return KMeans(int(len(centers) ** 0.5), n_init=1, random_state=0).fit(centers)
 
 
 class Tree(NamedTuple):
-    """Centres of cells, roots among them, and the numbers of the centres around every root."""
+    """Centers of cells, roots among them, and the numbers of the centers around every root."""
 
-    centres: np.ndarray
+    centers: np.ndarray
     roots: np.ndarray
     around: np.ndarray
 
 
-def cell_tree(centres: np.ndarray) -> Tree:
-    """Roots of many centres; one for up to a thousand.
+def cell_tree(centers: np.ndarray) -> Tree:
+    """Roots of many centers; one for up to a thousand.
 
     Examples
     --------
     >>> cell_tree(np.array([[0.0], [2.0]]))
-    Tree(centres=array([[0.],
+    Tree(centers=array([[0.],
            [2.]]), roots=array([[1.]]), around=array([[0, 1]]))
     """
-    m = len(centres)
+    m = len(centers)
     if m <= FLAT:
-        return Tree(centres, centres.mean(axis=0, keepdims=True), np.arange(m)[None])
-    roots = _roots(centres).cluster_centers_
-    return Tree(centres, roots, _nearest(roots, centres, min(m, AROUND * m // len(roots))))
+        return Tree(centers, centers.mean(axis=0, keepdims=True), np.arange(m)[None])
+    roots = _roots(centers).cluster_centers_
+    return Tree(centers, roots, _nearest(roots, centers, min(m, AROUND * m // len(roots))))
 
 
-def _nearest(X: Array, centres: np.ndarray, count: int) -> np.ndarray:
-    """Numbers of the nearest centres of the rows of X, nearest first."""
-    model = NearestNeighbors(n_neighbors=count, algorithm="brute").fit(centres)
+def _nearest(X: Array, centers: np.ndarray, count: int) -> np.ndarray:
+    """Numbers of the nearest centers of the rows of X, nearest first."""
+    model = NearestNeighbors(n_neighbors=count, algorithm="brute").fit(centers)
     return model.kneighbors(X, return_distance=False)
 
 
 def nearest_cells(X: Array, tree: Tree, probes: int) -> np.ndarray:
-    """Cells whose centres are nearest to the rows of X, nearest first.
+    """Cells whose centers are nearest to the rows of X, nearest first.
 
     Examples
     --------
@@ -204,7 +204,7 @@ def nearest_cells(X: Array, tree: Tree, probes: int) -> np.ndarray:
     root = _nearest(X, tree.roots, 1)[:, 0]
     for one in np.unique(root):
         rows, near = np.flatnonzero(root == one), tree.around[one]
-        cells[rows] = near[_nearest(X[rows], tree.centres[near], probes)]
+        cells[rows] = near[_nearest(X[rows], tree.centers[near], probes)]
     return cells
 
 
@@ -213,7 +213,7 @@ def _whole(chunks: Sequence[Any], view: int) -> Array:
 
 
 def _exact(chunk: Any, start: int, whole: Array, view: int, k: int) -> Found:
-    """Neighbours of the samples of a chunk among all; those tied for the last places share them."""
+    """Neighbors of the samples of a chunk among all; those tied for the last places share them."""
     n, k = whole.shape[0], min(k, whole.shape[0] - 1)
     own = np.arange(start, start + chunk[view].shape[0])
     near = nearest_of(chunk[view], own, whole, np.arange(n), k + 1)
@@ -251,7 +251,7 @@ def recall(
     found: Sequence[Any],
     queries: np.ndarray,
 ) -> float:
-    """Measure what fraction of the true neighbours of some samples was found.
+    """Measure what fraction of the true neighbors of some samples was found.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""On an accelerator, with torch: the nearest neighbours, and the Laplacian."""
+"""On an accelerator, with torch: the nearest neighbors, and the Laplacian."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from array_api_compat import array_namespace
 
-from polyspan.graphs.neighbors import PROBES, centres_of
+from polyspan.graphs.neighbors import PROBES, centers_of
 from polyspan.graphs.sparse_laplacian import Groups, Laplacian
 from polyspan.inputs.devices import move_arrays, move_csr
 from polyspan.solvers.arrays import like, to_numpy
@@ -28,7 +28,7 @@ def device_neighbors(X: np.ndarray, k: int, device: str) -> tuple[np.ndarray, np
     X : (n, d) array
         Samples in rows; the distances are computed in its dtype.
     k : int
-        Number of neighbours, below n.
+        Number of neighbors, below n.
     device : str
         Where to compute, as torch names it.
 
@@ -41,7 +41,7 @@ def device_neighbors(X: np.ndarray, k: int, device: str) -> tuple[np.ndarray, np
     """
     (Y,) = move_arrays([X], device)
     n, lengths = len(Y), (Y * Y).sum(1)
-    found = _all_pairs(Y, lengths, k) if n <= LIMIT else _in_cells(Y, lengths, k, centres_of(X))
+    found = _all_pairs(Y, lengths, k) if n <= LIMIT else _in_cells(Y, lengths, k, centers_of(X))
     ids, squares = (to_numpy(part) for part in found)
     return np.where(np.isinf(squares), -1, ids), squares
 
@@ -63,10 +63,10 @@ def _nearest(Y: Any, lengths: Any, asks: Any, lives: Any, k: int) -> tuple[Any, 
     return lives[places], (low + lengths[asks, None]).clip(min=0)
 
 
-def _in_cells(Y: Any, lengths: Any, k: int, centres: np.ndarray) -> tuple[Any, Any]:
-    """Search the cells whose centres are nearest to a sample, and keep the best of all."""
-    xp, n, probes = array_namespace(Y), len(Y), min(PROBES, len(centres))
-    C = like(centres, Y)
+def _in_cells(Y: Any, lengths: Any, k: int, centers: np.ndarray) -> tuple[Any, Any]:
+    """Search the cells whose centers are nearest to a sample, and keep the best of all."""
+    xp, n, probes = array_namespace(Y), len(Y), min(PROBES, len(centers))
+    C = like(centers, Y)
     own, cells = (C * C).sum(1), []
     for start, stop in bounds(n, max(1, BLOCK // len(C))):
         cells.append((own - 2 * (Y[start:stop] @ C.T)).topk(probes, largest=False)[1])

@@ -1,4 +1,4 @@
-"""Graphs of views: distances, Gaussian similarities, neighbours, proximities, Laplacians."""
+"""Graphs of views: distances, Gaussian similarities, neighbors, proximities, Laplacians."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -121,7 +121,7 @@ def median_kernel(X: Array, factor: float = 1.0, *, diagonal: bool = False) -> A
 def mutual_neighbors(D2: Array, k: int, slack: Array | float = 0.0) -> Array:
     """How much i and j are each among the k nearest of the other (self excluded): 0 to 1.
 
-    It is 1 for mutual neighbours, and the smaller of the two shares where samples are tied at the
+    It is 1 for mutual neighbors, and the smaller of the two shares where samples are tied at the
     k-th distance, see `polyspan.graphs.ties`; ``slack`` is its `ties.tie_slack`.
 
     Examples
@@ -145,7 +145,7 @@ def first_order(X: Array, n_neighbors: int) -> tuple[Array, float]:
 
 
 def second_order(Lambda: Array, sigma: float | None = None) -> Array:
-    """Second-order proximity Upsilon: how similar the neighbourhoods are (GRMSC, eq. 6).
+    """Second-order proximity Upsilon: how similar the neighborhoods are (GRMSC, eq. 6).
 
     ``sigma=None`` uses the median distance between the columns of Lambda.
     """
@@ -212,7 +212,7 @@ def graph_laplacian(
     weights = [1.0] * len(Xs) if weights is None else weights
     if given is None:
         firsts = [first_order(X, n_neighbors) for X in Xs]  # eq. (3)
-        # NumPy graphs have few neighbours and are stored sparse: v of them are held at once.
+        # NumPy graphs have few neighbors and are stored sparse: v of them are held at once.
         firsts = [(sp.csr_array(L) if is_numpy_array(L) else L, sigma) for L, sigma in firsts]
     else:
         firsts = [(like(Lambda, X), 0.0) for Lambda, X in zip(given, Xs, strict=True)]
@@ -287,7 +287,7 @@ def stable_ranks(D2: Array, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def adaptive_neighbors(X: Array, k: int, *, as_released: bool = False) -> np.ndarray:
-    """Graph of probabilistic nearest neighbours (PKN) of a view: rows sum to 1.
+    """Graph of probabilistic nearest neighbors (PKN) of a view: rows sum to 1.
 
     ``s_ij = (d_i,k+1 - d_ij) / (k d_i,k+1 - sum_{h<=k} d_ih)`` over the k nearest others, where d
     are squared distances. Samples tied with the next one have no weight, so that ties need no rule,
@@ -333,7 +333,7 @@ def fused_graph(Ss: Sequence[np.ndarray]) -> np.ndarray:
     --------
     >>> one, two = np.zeros((2, 3, 3))
     >>> one[[0, 1, 2], [1, 0, 0]] = two[[0, 1, 2], [1, 0, 1]] = 1
-    >>> fused_graph([one, two])  # the third has no neighbour that both views share
+    >>> fused_graph([one, two])  # the third has no neighbor that both views share
     array([[0.   , 1.   , 0.125],
            [1.   , 0.   , 0.125],
            [0.125, 0.125, 0.   ]])

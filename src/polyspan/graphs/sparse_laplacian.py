@@ -2,7 +2,7 @@
 
 The second-order proximity of samples i and j is ``exp(-|Lambda_i - Lambda_j|^2 / sigma^2)``, with
 Lambda_i a column of the first-order graph. Expanded, it is
-``u_i u_j exp(2 <Lambda_i, Lambda_j> / sigma^2)``: if i and j share no neighbour, it is u_i u_j.
+``u_i u_j exp(2 <Lambda_i, Lambda_j> / sigma^2)``: if i and j share no neighbor, it is u_i u_j.
 So the weights are exactly a sparse matrix S plus v rank-one terms, and a product with the
 Laplacian ``L = D - S - U U^T`` costs O(n k^2).
 """
@@ -47,7 +47,7 @@ class Groups(NamedTuple):
 
 
 class Laplacian(NamedTuple):
-    """``L = D - S - U U^T``, with samples reordered so that neighbours are close together."""
+    """``L = D - S - U U^T``, with samples reordered so that neighbors are close together."""
 
     S: list[sp.csr_array]  # blocks of rows
     U: np.ndarray
@@ -69,12 +69,12 @@ def sparse_graph(
     rank: np.ndarray | None = None,
     sample: np.ndarray | None = None,
 ) -> Graph:
-    """Build the graph of one view from the neighbours of all samples.
+    """Build the graph of one view from the neighbors of all samples.
 
     Parameters
     ----------
     found : list of `polyspan.graphs.neighbors.Found`
-        Neighbours, chunk by chunk.
+        Neighbors, chunk by chunk.
     sigma : float
         Width of the first-order proximity: the median distance.
     second_width : {"own", "first"}
@@ -104,7 +104,7 @@ def sparse_graph(
     weights = weights * np.concatenate(shares) if shares else weights
     one_way = sp.csr_array((weights, (rows, ids)), shape=(n, n))
     del rows, ids, squares, weights
-    # Keep mutual neighbours only. The two distances of a pair may differ by rounding.
+    # Keep mutual neighbors only. The two distances of a pair may differ by rounding.
     Lambda = sp.csr_array(one_way.minimum(one_way.T))
     Lambda.eliminate_zeros()
     return _with_second(Lambda, None if second_width == "own" else sigma, sample)

@@ -5,7 +5,7 @@ number first» would make a graph depend on the order of the file. Public files 
 so such a graph sees the classes. Here samples that are tied for the last places share them: with c
 closer ones and t tied for the other k - c places, each of the t has the share (k - c) / t. More
 than 3 k tied samples say too little to fill a row: all of them are left out, unless the sample
-would then have no neighbour at all. `polyspan.graphs.knn` does the same without n x n matrices.
+would then have no neighbor at all. `polyspan.graphs.knn` does the same without n x n matrices.
 
 The alternatives were measured (`benchmarks/order.py`, and the page on the order of samples): taking
 all tied samples in makes graphs of counts dense, leaving all out cuts duplicates off each other.
@@ -48,7 +48,7 @@ def tie_slack(X: Array) -> Array:
 
 
 def without_self(D2: Array) -> Array:
-    """Copy a matrix of distances with an infinite diagonal, so that no sample is its own neighbour.
+    """Copy a matrix of distances with an infinite diagonal, so that no sample is its own neighbor.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Which scalings suit a view, decided from its values alone, and why.
 
 Nobody should have to know that word counts want unit length and that blood values in different
-units want to be standardised; the values show it.
+units want to be standardized; the values show it.
 """
 
 from typing import Any, NamedTuple
@@ -71,7 +71,7 @@ def choose_scaling(X: Any, name: str) -> ScalingChoice:
     >>> choice.allowed
     ('standard+unit', 'standard')
     >>> print(choice.sentence)
-    view 'lipid': columns differ in spread by a factor of 130, so they are standardised first
+    view 'lipid': columns differ in spread by a factor of 130, so they are standardized first
     """
     columns = look_at_columns(X)
     allowed, reason = _choose(columns)
@@ -162,7 +162,7 @@ def _choose(c: Columns) -> tuple[tuple[Scaling, ...], str]:
     differ = f"columns differ in spread by a factor of {_words(factor)}"
     if _components(c):
         return (None, "unit")[: 2 if d >= FEW else 1], (
-            "columns are centred, uncorrelated and of falling spread, as principal components are, "
+            "columns are centered, uncorrelated and of falling spread, as principal components, "
             "so their spreads are kept"
         )
     if d < FEW:
@@ -174,17 +174,17 @@ def _choose(c: Columns) -> tuple[tuple[Scaling, ...], str]:
         reason = "values are counts with the same total in every sample, as in histograms"
         return COUNTS, f"{reason}, so samples are scaled to unit length"
     if factor > MIXED and not (one := _one_unit(c)):
-        return ("standard+unit", "standard"), f"{differ}, so they are standardised first"
+        return ("standard+unit", "standard"), f"{differ}, so they are standardized first"
     if factor > MIXED:
         return SCALES, f"{differ}, but {one}, so samples are scaled to unit length as they are"
     if _one_rules(c.spread):
         return ("standard+unit", "standard"), (
-            "one column varies more than all others together, so they are standardised first"
+            "one column varies more than all others together, so they are standardized first"
         )
     if float(np.median(c.offset)) > FAR:
         return ("standard+unit", "unit", "standard", None), (
             "values are far from zero compared with their spread, as expression values are, so "
-            "columns are standardised first"
+            "columns are standardized first"
         )
     reason = f"columns differ in spread by a factor of only {_words(factor)}"
     return SCALES, f"{reason}, so samples are scaled to unit length as they are"
@@ -194,7 +194,7 @@ def _few(d: int, factor: float, differ: str) -> tuple[tuple[Scaling, ...], str]:
     """For few columns: unit length would take away most of what they say."""
     only = f"only {d} column{'s'[: d != 1]} var{'y' if d != 1 else 'ies'}, too few for unit length"
     if factor > MIXED:
-        return ("standard",), f"{only}, and {differ}, so they are standardised"
+        return ("standard",), f"{only}, and {differ}, so they are standardized"
     allowed: tuple[Scaling, ...] = (None,) if factor <= ALIKE else (None, "standard")
     return allowed, f"{only}, so values stay as they are"
 
@@ -204,9 +204,9 @@ def _components(c: Columns) -> bool:
     n, d = c.values.shape
     if sp.issparse(c.values) or d < 2 or _factor(c.spread) < ALIKE:
         return False
-    centred = float(np.quantile(c.offset, 0.95)) < 0.1 + 3 / np.sqrt(n)
+    centered = float(np.quantile(c.offset, 0.95)) < 0.1 + 3 / np.sqrt(n)
     ranks = np.argsort(np.argsort(-c.spread))
-    if not centred or float(np.corrcoef(ranks, np.arange(d))[0, 1]) < 0.95:
+    if not centered or float(np.corrcoef(ranks, np.arange(d))[0, 1]) < 0.95:
         return False
     first = min(d, COMPARED)
     R = np.corrcoef(c.values[:, :first] / c.size[:first], rowvar=False) - np.eye(first)

@@ -1,6 +1,6 @@
 """Open what holds several views and knows their samples: data sets, AnnData and MuData.
 
-The classes are recognised by name, so that neither package is imported here.
+The classes are recognized by name, so that neither package is imported here.
 """
 
 from collections.abc import Mapping, Sequence

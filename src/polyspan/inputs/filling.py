@@ -35,7 +35,7 @@ def impute(views: Any, how: str = "median", max_missing: float = 0.2) -> Imputed
         The views, with NaN where a value is missing. They are not changed.
     how : {"median", "knn", "none"}, default="median"
         By the median of the feature; by the mean of the five nearest samples that have the value
-        (distances over the standardised features that both samples have); or not at all.
+        (distances over the standardized features that both samples have); or not at all.
     max_missing : float, default=0.2
         Features that lack more than this share of their values are left out. Samples that then
         still lack more than this share of the view count as lacking the view.
@@ -128,7 +128,7 @@ def fill(matrix: NDArray[np.float64], how: str, max_missing: float) -> Filled:
     kept[kept] = ~gone[here][:, kept].all(axis=0)
     filled = np.full((len(matrix), int(kept.sum())), np.nan)
     part = matrix[here][:, kept]
-    filled[here] = _medians(part) if how == "median" else _neighbours(part)
+    filled[here] = _medians(part) if how == "median" else _neighbors(part)
     return Filled(filled, kept, lost, int(gone[here][:, kept].sum()))
 
 
@@ -138,7 +138,7 @@ def _medians(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(np.isnan(matrix), np.nanmedian(matrix, axis=0), matrix)
 
 
-def _neighbours(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+def _neighbors(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     from sklearn.impute import KNNImputer
 
     if not matrix.size:

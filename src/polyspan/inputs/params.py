@@ -104,7 +104,7 @@ def clusters(value: Any) -> str | None:
 
 
 def neighbors(usual: int) -> Check:
-    """Check a number of neighbours: a whole number, or None for ``min(usual, n - 1)``.
+    """Check a number of neighbors: a whole number, or None for ``min(usual, n - 1)``.
 
     Examples
     --------

@@ -9,7 +9,7 @@ from array_api_compat import array_namespace, device
 
 from polyspan.inputs.ids import as_ids
 from polyspan.inputs.samples import is_frame
-from polyspan.inputs.scaling import STANDARDISED, Scale
+from polyspan.inputs.scaling import STANDARDIZED, Scale
 from polyspan.inputs.sparse import check_sparse
 from polyspan.inputs.tables import match_kernel, numbers_of
 from polyspan.solvers.arrays import Array, astype, to_numpy
@@ -81,12 +81,12 @@ def kernel_features(K: Array, name: str, owner: str) -> tuple[Array, np.ndarray]
 
 
 def check_kernel_scales(owner: str, scale: Scale, graph_scale: Scale) -> None:
-    """Refuse to standardise features when only a kernel is given."""
+    """Refuse to standardize features when only a kernel is given."""
     for name, value in (("scale", scale), ("graph_scale", graph_scale)):
         for one in value if isinstance(value, list | tuple) else [value]:
-            if one in STANDARDISED:
+            if one in STANDARDIZED:
                 raise ValueError(
-                    f'{owner}: {name}="{one}" standardises features, but precomputed="kernel" '
+                    f'{owner}: {name}="{one}" standardizes features, but precomputed="kernel" '
                     f'has none: use {name}="unit" or None.'
                 )
 

@@ -19,7 +19,7 @@ Scale = Scaling | Sequence[Scaling]  # for all views, or one for each
 Moments = tuple[Any, Any, Any]
 
 SCALES: tuple[Scaling, ...] = ("unit", "standard+unit", "standard", None)
-STANDARDISED = ("standard+unit", "standard")
+STANDARDIZED = ("standard+unit", "standard")
 SHARED_UP_TO = 2**27  # bytes of a view that is kept scaled for other fits
 
 
@@ -41,7 +41,7 @@ def scale_views(
         ``"standard+unit"`` does this and then the other; None leaves the values as they are. Rows
         of NaN stay NaN.
     moments : list, optional
-        Result of `feature_moments` for the samples to standardise by; default: these samples.
+        Result of `feature_moments` for the samples to standardize by; default: these samples.
     device : str, optional
         Where to move the scaled views; default: they stay where they are.
 
@@ -66,7 +66,7 @@ def _scaled(view: Any, name: str, scale: Scaling, moments: Moments | None) -> An
     kept = sp.issparse(view) or isinstance(view, np.ndarray)
     if scale is None or moments is not None or not kept or held_bytes(view) > SHARED_UP_TO:
         return scale_view(view, name, scale, moments)
-    if sp.issparse(view) and scale in STANDARDISED:
+    if sp.issparse(view) and scale in STANDARDIZED:
         check_dense(view, name, scale)
     return shared(_scale_nameless, scale, [view], None)
 
@@ -80,7 +80,7 @@ def scale_view(view: Any, name: str, scale: Scaling, moments: Moments | None = N
     if scale is None:
         _check_size(view, name)
         return view
-    if scale in STANDARDISED:
+    if scale in STANDARDIZED:
         view = _dense(view, name, scale)
         view = standard(view, moments_of(view) if moments is None else moments)
     return view if scale == "standard" else unit(view)
@@ -189,9 +189,9 @@ def short_indices(view: Any) -> Any:
 
 
 def feature_moments(views: Views, scale: Scale = "standard+unit") -> list[Moments | None]:
-    """Size, mean and spread of the features of every view, for standardising new samples.
+    """Size, mean and spread of the features of every view, for standardizing new samples.
 
-    None for a view whose scaling does not standardise.
+    None for a view whose scaling does not standardize.
 
     Examples
     --------
@@ -203,7 +203,7 @@ def feature_moments(views: Views, scale: Scale = "standard+unit") -> list[Moment
            [-1.        ,  0.        ]])
     """
     return [
-        moments_of(_dense(view, name, one)) if one in STANDARDISED else None
+        moments_of(_dense(view, name, one)) if one in STANDARDIZED else None
         for view, name, one in zip(*views, scaling_per_view(scale, len(views.arrays)), strict=True)
     ]
 

@@ -1,6 +1,6 @@
 """AMGL: the clustering method of parameter-free auto-weighted multiple graph learning.
 
-With L_v the normalised Laplacian of the neighbour graph of view v::
+With L_v the normalized Laplacian of the neighbor graph of view v::
 
     min_F sum_v sqrt(tr(F^T L_v F))   s.t.  F^T F = I
 
@@ -40,11 +40,11 @@ class AMGL(Iterative, EmbeddingClusterer):
     n_clusters : int, default=8
         Number of clusters.
     n_neighbors : int or None, default=None
-        Neighbours in the graphs of the views; None is min(5, n - 1).
+        Neighbors in the graphs of the views; None is min(5, n - 1).
     as_released : bool, default=False
-        Take neighbours at equal distances by their row numbers, see the module.
+        Take neighbors at equal distances by their row numbers, see the module.
     scale : {"unit", "standard+unit", "standard", None} or one per view, default="unit"
-        Scales samples to unit length; ``"standard+unit"`` standardises the features first.
+        Scales samples to unit length; ``"standard+unit"`` standardizes the features first.
     max_iter : int, default=100
         Maximum number of iterations.
     tol : float, default=1e-8

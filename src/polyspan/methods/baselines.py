@@ -23,8 +23,8 @@ from polyspan.solvers.arrays import Array, to_numpy
 from polyspan.solvers.loop import Solution
 from polyspan.solvers.messages import own_warnings
 
-# scikit-learn factorises the graph: 100 s for 10,000 samples of noise. Lanczos iterations do not.
-FACTORISED_UP_TO = 4_000
+# scikit-learn factorizes the graph: 100 s for 10,000 samples of noise. Lanczos iterations do not.
+FACTORIZED_UP_TO = 4_000
 
 
 def side_by_side(Xs: Sequence[Array]) -> Any:
@@ -69,7 +69,7 @@ class ConcatKMeans(ScaledClusterer):
 
     about = About(
         paper="baseline",
-        objective="min sum_i |x_i - mu_i|^2, mu_i the centre nearest to x_i",
+        objective="min sum_i |x_i - mu_i|^2, mu_i the center nearest to x_i",
         needs="scale",
         cost="O(n d c) per iteration",
     )
@@ -94,7 +94,7 @@ class ConcatSpectral(GraphClusterer):
     n_clusters : int, default=8
         Number of clusters.
     n_neighbors : int or None, default=None
-        Neighbours in the graph, including the sample itself as in scikit-learn; None is
+        Neighbors in the graph, including the sample itself as in scikit-learn; None is
         min(10, n - 1). Samples tied for the last place share it. Beyond 20,000 samples they are
         approximate: labels depend a little on the order of the samples.
     scale, n_init, views, random_state
@@ -118,7 +118,7 @@ class ConcatSpectral(GraphClusterer):
 
     about = About(
         paper="baseline",
-        objective="normalised cut of the k-NN graph of all features side by side",
+        objective="normalized cut of the k-NN graph of all features side by side",
         needs="n_neighbors",
         cost="O(n^2 d) once, sparse eigenvectors",
     )
@@ -139,7 +139,7 @@ class ConcatSpectral(GraphClusterer):
             return fitted | {"labels_": np.arange(n)}
         own = self._given("n_clusters", "n_init", "random_state")
         # ARPACK returns arbitrary vectors, other ones each time, of a graph in that many pieces.
-        if n > FACTORISED_UP_TO or connected_components(found.Z)[0] >= self.n_clusters:
+        if n > FACTORIZED_UP_TO or connected_components(found.Z)[0] >= self.n_clusters:
             return fitted | {"labels_": spectral_clustering(found.Z, **own)}
         model = SpectralClustering(affinity="precomputed", **own)
         with quiet_kmeans(), own_warnings():

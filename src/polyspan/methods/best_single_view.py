@@ -21,7 +21,7 @@ from polyspan.solvers.loop import Solution
 class BestSingleView(MultiViewClusterer):
     """Fit a single-view method on each view and keep the best view's clustering.
 
-    Without labels, the best view is the one whose clustering agrees most (mean normalised mutual
+    Without labels, the best view is the one whose clustering agrees most (mean normalized mutual
     information) with those of the other views and with the clustering of the mean affinity of
     all views; with two views, only the latter makes a difference.
 
@@ -50,7 +50,7 @@ class BestSingleView(MultiViewClusterer):
     chosen_by_ : {"agreement", "labels"}
         How the view was chosen.
     scores_ : list of float
-        Score of every view: agreement, or normalised mutual information with the labels.
+        Score of every view: agreement, or normalized mutual information with the labels.
     estimators_ : list
         The fitted method of every view; ``best_estimator_`` is the chosen one.
     n_iter_ : int
@@ -109,7 +109,7 @@ class BestSingleView(MultiViewClusterer):
         else:
             scores = self._agreement(models)
         best = int(np.argmax(scores))
-        learnt = {
+        learned = {
             "estimators_": models,
             "best_estimator_": models[best],
             "best_view_": best,
@@ -117,7 +117,7 @@ class BestSingleView(MultiViewClusterer):
             "scores_": scores,
         }
         n_iter = getattr(models[best], "n_iter_", 1)
-        return Solution(models[best].labels_, n_iter, extras=learnt)
+        return Solution(models[best].labels_, n_iter, extras=learned)
 
     def _agreement(self, models: list[Any]) -> list[float]:
         """Mean agreement of every view with the other views and with all views together."""

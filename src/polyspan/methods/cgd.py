@@ -1,6 +1,6 @@
 """CGD: cross-view graph diffusion.
 
-W_v is the neighbour graph of view v, S_v = D^-1/2 W_v D^-1/2 with its degrees D. The graph A of all
+W_v is the neighbor graph of view v, S_v = D^-1/2 W_v D^-1/2 with its degrees D. The graph A of all
 views is smooth along the links of each of them, for pairs of pairs of samples::
 
     min_A sum_v b_v H_v(A) + lam_identity |A - I|_F^2
@@ -19,7 +19,7 @@ the paper learns them, with the penalty 19/2 |b|^2 of the authors' program, afte
 H_v grows with n and the penalty does not: of many samples one view wins, the one that is smoothest
 already. On most data equal weights are better, so they are the default. A is cut by spectral
 clustering. As in the program W_v = (G + G^T) / 2, where G has exp(-(d_ij^2 / max d^2)^2 / .25) for
-the neighbours j of i, and 1 for i itself, which is one of the k there and comes on top here.
+the neighbors j of i, and 1 for i itself, which is one of the k there and comes on top here.
 Samples that are equally far share the last places among the k (`polyspan.graphs.knn`).
 
 Reference: C. Tang, X. Liu, X. Zhu, E. Zhu, Z. Luo, L. Wang, W. Gao, "CGD: multi-view clustering via
@@ -55,16 +55,16 @@ class CGD(GraphClusterer):
     n_clusters : int, default=8
         Number of clusters.
     n_neighbors : int or None, default=None
-        Neighbours in the graph of every view; None is min(16, n - 1). Beyond 20,000 samples they
+        Neighbors in the graph of every view; None is min(16, n - 1). Beyond 20,000 samples they
         are approximate: A depends a little on the order of the samples.
     lam_identity : float, default=0.3
         Weight of the distance from the identity, mu in the paper; less spreads the graph more.
     view_weights : {"fixed", "adaptive"}, default="fixed"
-        Equal weights of the views, or learnt ones as in the paper, which take ten times as long.
+        Equal weights of the views, or learned ones as in the paper, which take ten times as long.
     n_rounds : int, default=10
         Rounds of diffusion.
     scale : {"unit", "standard+unit", None}, default="unit"
-        Scaling of samples to unit length, after standardising features if asked.
+        Scaling of samples to unit length, after standardizing features if asked.
     n_init : int, default=20
         Restarts of k-means.
     views : list of slices or of column lists, default=None
@@ -122,7 +122,7 @@ class CGD(GraphClusterer):
 
 
 def neighbor_links(X: Any, k: int) -> sp.csr_array:
-    """Normalised neighbour graph S of one view, samples in rows.
+    """Normalized neighbor graph S of one view, samples in rows.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def solve_cgd(
     view_weights: str = "fixed",
     n_rounds: int = 10,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Graph A and weights b of views with the normalised graphs S_v.
+    """Graph A and weights b of views with the normalized graphs S_v.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""CoRegSpectral: co-regularised multi-view spectral clustering, pairwise and with a centroid.
+"""CoRegSpectral: co-regularized multi-view spectral clustering, pairwise and with a centroid.
 
 With L_v = D^-1/2 K_v D^-1/2 of the Gaussian kernel K_v of view v (width the median distance) and
 U_v orthonormal (n x c)::
@@ -39,7 +39,7 @@ from polyspan.solvers.loop import Run, Solution
 
 
 class CoRegSpectral(Iterative, OnDevice, EmbeddingClusterer):
-    """Co-regularised multi-view spectral clustering: the embeddings of the views are made to agree.
+    """Co-regularized multi-view spectral clustering: the embeddings of the views are made to agree.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def solve_coregspectral(
     as_released: bool = False,
     run: Run | None = None,
 ) -> list[Array]:
-    """Embeddings U_v of normalised kernels Ls, and U* after them with ``variant="centroid"``.
+    """Embeddings U_v of normalized kernels Ls, and U* after them with ``variant="centroid"``.
 
     Examples
     --------

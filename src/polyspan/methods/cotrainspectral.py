@@ -1,7 +1,7 @@
 """CoTrainSpectral: co-training of spectral clusterings.
 
 Every view v has a Gaussian kernel K_v (width the median distance) and U_v, the top eigenvectors of
-its normalised kernel. In each round, the kernels of all views are projected on the embeddings of
+its normalized kernel. In each round, the kernels of all views are projected on the embeddings of
 the other views at once::
 
     S_v = sym((sum_{w != v} U_w U_w^T) K_v),  sym(A) = (A + A^T) / 2
@@ -111,5 +111,5 @@ def solve_cotrainspectral(
 
 
 def _top(W: Array, p: int) -> Array:
-    """Eigenvectors of the p largest eigenvalues of the normalised weights, largest first."""
+    """Eigenvectors of the p largest eigenvalues of the normalized weights, largest first."""
     return lowest_eigenpairs(-normalized(W), p)[1]

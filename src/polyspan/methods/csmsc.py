@@ -39,7 +39,7 @@ from collections.abc import Sequence
 
 from array_api_compat import array_namespace
 
-from polyspan.base import About, OnDevice, Penalised, RepresentationClusterer
+from polyspan.base import About, OnDevice, Penalized, RepresentationClusterer
 from polyspan.inputs.params import flag, param, positive
 from polyspan.inputs.views import Views
 from polyspan.solvers import prox
@@ -48,7 +48,7 @@ from polyspan.solvers.loop import Run, Solution
 from polyspan.solvers.reductions import factor_z_step, largest_entry, stack_views
 
 
-class CSMSC(Penalised, OnDevice, RepresentationClusterer):
+class CSMSC(Penalized, OnDevice, RepresentationClusterer):
     """Consistent and specific multi-view subspace clustering: one shared part, one part per view.
 
     Parameters
@@ -59,7 +59,7 @@ class CSMSC(Penalised, OnDevice, RepresentationClusterer):
         Weights of the common and of the specific representations relative to the errors.
     as_released : bool, default=True
         Follow the authors' program and end, as it does, after ``max_iter`` iterations; the module
-        says why that is the default. False minimises the objective, which takes about 200
+        says why that is the default. False minimizes the objective, which takes about 200
         iterations: raise ``max_iter``.
     rho, mu0, mu_max : float, default=1.1, 1e-6 and 1e6
         Growth, start and limit of the penalty mu, as in the authors' program.
@@ -97,7 +97,7 @@ class CSMSC(Penalised, OnDevice, RepresentationClusterer):
     about = About(
         paper="Luo et al., AAAI 2018, doi:10.1609/aaai.v32i1.11617",
         objective="min sum_v |X_v - X_v (C + D_v)|_{2,1} + lam_c |C|_* + lam_d sum_v |D_v|_F^2",
-        needs="lam_c, lam_d; as_released=False minimises the objective",
+        needs="lam_c, lam_d; as_released=False minimizes the objective",
         cost="O(n^3) per iteration, 100 iterations",
     )
     solve_counts = False

@@ -2,7 +2,7 @@
 
 Every view has its own smooth representation, and those of different views should differ, as
 measured by the Hilbert-Schmidt independence criterion with linear kernels. Objective, with
-samples in the columns of X_v (d_v x n), L_v the Laplacian of a neighbour graph and
+samples in the columns of X_v (d_v x n), L_v the Laplacian of a neighbor graph and
 H = I - 1 1^T / n::
 
     min sum_v |X_v - X_v Z_v|_F^2 + lam_s sum_v tr(Z_v L_v Z_v^T) + lam_v sum_{v<w} HSIC(Z_v, Z_w)
@@ -46,7 +46,7 @@ class DiMSC(RepresentationClusterer):
     n_clusters : int, default=8
         Number of clusters.
     n_neighbors : int or None, default=None
-        Neighbours in the graphs of the views; None is min(5, n - 1).
+        Neighbors in the graphs of the views; None is min(5, n - 1).
     lam_s, lam_v : float, default=0.1 and 1.0
         Weights of smoothness and of diversity. These and ``n_neighbors`` were chosen by a grid
         search on 3-Sources, using its labels, and on planted subspaces.
@@ -143,13 +143,13 @@ def solve_dimsc(
     where = {"dtype": Rs[0].dtype, "device": device(Rs[0])}
     Ms = [lam_s * xp.asarray(L, **where) for L in Ls]
     Zs = [_smooth(*view) for view in zip(Rs, squares, Ms, strict=True)]
-    Ks = [_centred_kernel(Z) for Z in Zs]
+    Ks = [_centered_kernel(Z) for Z in Zs]
     before = _objective(Rs, Ms, Zs, Ks, lam_v)
     for _ in run:
         for v, (R, s2, M) in enumerate(zip(Rs, squares, Ms, strict=True)):
             others = (lam_v * K for w, K in enumerate(Ks) if w != v)
             Zs[v] = _smooth(R, s2, sum(others, start=M))
-            Ks[v] = _centred_kernel(Zs[v])
+            Ks[v] = _centered_kernel(Zs[v])
         now = _objective(Rs, Ms, Zs, Ks, lam_v)
         run.check(fall=1 - now / before if before > 0 else 0.0)
         before = now
@@ -164,7 +164,7 @@ def _smooth(R: Array, s2: Array, M: Array) -> Array:
     return R.T @ (R @ V / xp.where(bottom > 0, bottom, xp.ones_like(bottom)) @ V.T)
 
 
-def _centred_kernel(Z: Array) -> Array:
+def _centered_kernel(Z: Array) -> Array:
     """H Z^T Z H."""
     Z = Z - array_namespace(Z).mean(Z, axis=1, keepdims=True)
     return Z.T @ Z

@@ -17,9 +17,9 @@ the row and column sums::
 and k-means on the rows of U, at unit length. The consensus is the transfer cut, into c clusters, of
 the graph that links every sample to its cluster in each member. All steps are linear in n.
 
-Anchors are the centres of k-means, five iterations, on ten times as many random samples; if there
+Anchors are the centers of k-means, five iterations, on ten times as many random samples; if there
 are as many anchors as samples, they are the samples, and in a sparse view too wide for dense
-centres, random samples. The nearest anchors are found exactly; the authors' program looks for them
+centers, random samples. The nearest anchors are found exactly; the authors' program looks for them
 in the surroundings of the nearest one. The k-means of its members starts at random samples, ours
 at k-means++.
 
@@ -50,7 +50,7 @@ SHARE = (0.2, 0.8)  # of the features of a view
 CANDIDATES = 10  # samples per anchor that choose the anchors
 ITERATIONS = 5  # of the k-means of anchors and of members
 BLOCK = 2**22  # distances held at a time: 32 MB
-WIDE = 2**26  # numbers in the centres of a sparse view: 512 MB
+WIDE = 2**26  # numbers in the centers of a sparse view: 512 MB
 
 
 class FastMICE(EmbeddingClusterer):
@@ -68,7 +68,7 @@ class FastMICE(EmbeddingClusterer):
         Nearest anchors to which a sample is linked in a view group, K in the paper; None is
         min(5, n - 1).
     scale : {"unit", "standard+unit", None}, default="unit"
-        Scaling of samples to unit length, after standardising features if asked; in every member
+        Scaling of samples to unit length, after standardizing features if asked; in every member
         again, for the features that it has. The authors take the features as they are, and cosines
         for text.
     n_init : int, default=20
@@ -159,7 +159,7 @@ def group_links(
 
 
 def anchors(X: Any, m: int, rng: np.random.RandomState) -> Any:
-    """Centres of k-means of some samples, as rows; all samples, if there are no more than m."""
+    """Centers of k-means of some samples, as rows; all samples, if there are no more than m."""
     n = X.shape[0]
     if m >= n:
         return X

@@ -64,7 +64,7 @@ class FPMVS(Iterative, EmbeddingClusterer):
     as_released : bool, default=False
         Take the Z step of a related program of the authors, see the module.
     scale : {"unit", "standard+unit", "standard", None} or one per view, default="standard+unit"
-        As in `GRMSC`. Without standardised features, a view whose samples all point in one
+        As in `GRMSC`. Without standardized features, a view whose samples all point in one
         direction gets all the weight.
     max_iter : int, default=200
         Maximum number of iterations.
@@ -110,7 +110,7 @@ class FPMVS(Iterative, EmbeddingClusterer):
         paper="Wang et al., TIP 2022, doi:10.1109/TIP.2021.3131941",
         objective="min sum_v gamma_v^2 |X_v - W_v A Z|_F^2, W_v and A orthogonal, columns of Z and "
         "gamma on the simplex",
-        needs="no weight to tune; standardised features; clusters on one side of the origin",
+        needs="no weight to tune; standardized features; clusters on one side of the origin",
         cost="O(n d c) per iteration, about 50 iterations; no n x n matrix",
     )
     draws = True  # its start
@@ -124,14 +124,14 @@ class FPMVS(Iterative, EmbeddingClusterer):
         return numpy_views(views, self.scale)
 
     def solve(self, views: Views, Xs: list[Array]) -> Solution:
-        """Return singular vectors of Z, with everything else that was learnt."""
+        """Return singular vectors of Z, with everything else that was learned."""
         c, n, rng = self.n_clusters, views.n_samples, check_random_state(self.random_state)
         start = np.zeros((c, n), dtype=Xs[0].dtype)
         start[np.arange(c), rng.choice(n, c, replace=False)] = 1
         run = self._run()
         Z, A, Ws, gamma = solve_fpmvs(Xs, start, **self._given("as_released"), run=run)
-        learnt = {"anchors_": A, "projections_": Ws, "weights_": gamma, "representation_": Z}
-        found = run.solution(unit_rows(left_singular(Z.T, c)), **learnt)
+        learned = {"anchors_": A, "projections_": Ws, "weights_": gamma, "representation_": Z}
+        found = run.solution(unit_rows(left_singular(Z.T, c)), **learned)
         return found._replace(random_state=rng)
 
     def footprint(self, views: Views) -> tuple[float, float]:

@@ -1,6 +1,6 @@
 """GMC: graph-based multi-view clustering.
 
-Each view gives a graph S_v of its k nearest neighbours, and all views together give one graph U.
+Each view gives a graph S_v of its k nearest neighbors, and all views together give one graph U.
 They improve each other until U has exactly c connected components, the clusters::
 
     min sum_v (sum_ij d_v,ij s_v,ij + alpha |S_v|_F^2 + w_v |U - S_v|_F^2)
@@ -8,7 +8,7 @@ They improve each other until U has exactly c connected components, the clusters
     s.t. rows of S_v and U on the simplex, F^T F = I,   w_v = 1 / (2 |U - S_v|_F)
 
 with d squared distances, alpha such that rows of S_v have k entries, and L_U the Laplacian of
-(U + U^T)/2. With e_v,ij = d_v,ij - 2 w_v u_ij and the neighbours j = 1 ... k + 1 of i in view v,
+(U + U^T)/2. With e_v,ij = d_v,ij - 2 w_v u_ij and the neighbors j = 1 ... k + 1 of i in view v,
 one iteration is::
 
     S_v : s_ij = max(0, (e_i,k+1 - e_ij) / (k e_i,k+1 - sum_{h<=k} e_ih))
@@ -16,14 +16,14 @@ one iteration is::
     U   : row i = mean_v (s_v,ij - lam_components / (2 m w_v) |f_i - f_j|^2) on the simplex
     F   : the c lowest eigenvectors of L_U; lam_components by the rank rule, `proximity.rank_step`
 
-The U step is not the minimiser of this objective, in the paper and in its program alike: that would
+The U step is not the minimizer of this objective, in the paper and in its program alike: that would
 have the mean of the S_v with the weights w_v, where they have the plain mean, and lam_components /
 (2 sum_v w_v) as the factor of |f_i - f_j|^2. So there is no ``as_released`` here.
 
-As in the program behind the published figures, the neighbours are those by d and never change, U
+As in the program behind the published figures, the neighbors are those by d and never change, U
 is non-zero only where some S_v is, and numerator and denominator of the S_v step may both be
 negative (on Prokaryotic that matters: NMI .07 without). Where several samples are as far as the
-(k + 1)-th, e_i,k+1 is their mean and none of them a neighbour; the program takes the first in the
+(k + 1)-th, e_i,k+1 is their mean and none of them a neighbor; the program takes the first in the
 order of the file. The published figures come out either way.
 
 Reference: H. Wang, Y. Yang, B. Liu, "GMC: graph-based multi-view clustering", IEEE TKDE 32(6),
@@ -60,7 +60,7 @@ class GMC(Iterative, GraphClusterer):
     n_clusters : int, default=8
         Number of clusters.
     n_neighbors : int or None, default=None
-        Neighbours k in the graphs of the views; None is min(15, n - 1).
+        Neighbors k in the graphs of the views; None is min(15, n - 1).
     lam_components : float, default=1.0
         First weight of the rank term (lam in the paper); the rank rule doubles and halves it.
     scale : {"zscore", "unit", "standard+unit", "standard", None} or one per view, default="zscore"

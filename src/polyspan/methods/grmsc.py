@@ -1,12 +1,12 @@
-r"""GRMSC: consistent and complementary graph-regularised multi-view subspace clustering.
+r"""GRMSC: consistent and complementary graph-regularized multi-view subspace clustering.
 
 Objective, with samples in the columns of X_k (d_k x n) and v views::
 
     min |Z|_* + lam1 sum_k |E_k|_{2,1} + lam2 (ConGR(Z) + alpha ComGR(Z))                eq. (8)
     s.t. X_k = X_k Z + E_k
 
-ConGR links samples that are mutual neighbours in every view (the non-zeros Omega of the product of
-the first-order graphs); ComGR links the others by how similar their neighbourhoods are (second
+ConGR links samples that are mutual neighbors in every view (the non-zeros Omega of the product of
+the first-order graphs); ComGR links the others by how similar their neighborhoods are (second
 order). Together they are ``sum_k Tr(Z L_k Z^T)``, L_k the Laplacian of W_k = Lambda*/v on Omega and
 alpha Upsilon_k elsewhere, eq. (20). The augmented Lagrangian splits off Q = Z and repeats::
 
@@ -18,7 +18,7 @@ alpha Upsilon_k elsewhere, eq. (20). The augmented Lagrangian splits off Q = Z a
 
 Where the paper's printed updates and its definitions differ, this follows the definitions: the
 right-hand side of eq. (22) is the derivative of the Lagrangian (printed with + mu X^T E and without
-Y2), and the regulariser acts on columns, the samples (``orientation="samples"``). The printed
+Y2), and the regularizer acts on columns, the samples (``orientation="samples"``). The printed
 update, with ``lam2 (L + L^T) Z`` on the left, is ``orientation="published"``. ``tests/literal.py``
 is Algorithm 1 written out step by step; the solver here is tested against it.
 
@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from array_api_compat import array_namespace, device, is_array_api_obj
 
-from polyspan.base import About, OnDevice, Penalised, RepresentationClusterer, ViewTags
+from polyspan.base import About, OnDevice, Penalized, RepresentationClusterer, ViewTags
 from polyspan.graphs.incomplete import incomplete_laplacian
 from polyspan.graphs.proximity import GraphParams, graph_laplacian
 from polyspan.inputs.params import (
@@ -56,7 +56,7 @@ from polyspan.solvers.loop import Run, Solution
 from polyspan.solvers.reductions import factor_z_step, largest_entry, reduce_rows
 
 
-class GRMSC(Penalised, OnDevice, RepresentationClusterer):
+class GRMSC(Penalized, OnDevice, RepresentationClusterer):
     """One low-rank representation of all views, tied by consistent and complementary graphs.
 
     Parameters
@@ -64,7 +64,7 @@ class GRMSC(Penalised, OnDevice, RepresentationClusterer):
     n_clusters : int, default=8
         Number of clusters.
     n_neighbors : int or None, default=None
-        Neighbours k in the first-order graphs; None is min(30, n - 1). It matters, and the paper
+        Neighbors k in the first-order graphs; None is min(30, n - 1). It matters, and the paper
         does not give it.
     lam1, lam2 : float, default=100.0 and 1000.0
         Weights of the errors and of the graphs. The defaults are not tuned; good values mostly
@@ -86,7 +86,7 @@ class GRMSC(Penalised, OnDevice, RepresentationClusterer):
         Width of the second-order Gaussian: the median distance between columns of the
         first-order graph, or the width used for the first order (sigma in the paper is both).
     scale : {"unit", "standard+unit", "standard", None} or one per view, default="unit"
-        Scales samples to unit length; ``"standard+unit"`` standardises the features first.
+        Scales samples to unit length; ``"standard+unit"`` standardizes the features first.
     graph_scale : {"same", "unit", "standard+unit", "standard", None} or list, default="same"
         Scaling of the features from which the graphs are built; ``"same"`` uses ``scale``.
     view_weights : list of float or None, default=None

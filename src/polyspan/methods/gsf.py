@@ -1,13 +1,13 @@
 """GSF: graph structure fusion.
 
-Each view gives a graph S_v of its k nearest neighbours, and their entrywise product one graph A of
-what is near in all views. A graph S with exactly c connected components, the clusters, is learnt
+Each view gives a graph S_v of its k nearest neighbors, and their entrywise product one graph A of
+what is near in all views. A graph S with exactly c connected components, the clusters, is learned
 from it::
 
     min tr(U^T L_S U) - lam_agreement tr(S A) + lam_ridge |S|_F^2
     s.t. rows of S on the simplex, U^T U = I
 
-with L_S the Laplacian of (S + S^T)/2. S_v has the probabilistic neighbours of
+with L_S the Laplacian of (S + S^T)/2. S_v has the probabilistic neighbors of
 `proximity.adaptive_neighbors`. A row of S is non-zero only among the n_candidates samples that are
 nearest in the first U, the c lowest eigenvectors of the Laplacian of A. One iteration is::
 
@@ -18,14 +18,14 @@ nearest in the first U, the c lowest eigenvectors of the Laplacian of A. One ite
 Reference: K. Zhan, C. Niu, C. Chen, F. Nie, C. Zhang, Y. Yang, "Graph structure fusion for
 multiview clustering", IEEE TKDE 31(10), 2019. The paper leaves open, and is decided here:
 
-- A sample may have no neighbour that all views share; with sparse texts most samples have none. It
+- A sample may have no neighbor that all views share; with sparse texts most samples have none. It
   is then linked by the mean of the S_v to the power of the number of views, which the product
   equals where the views agree and is below elsewhere.
-- Nothing depends on the order of the samples: a sample is never its own neighbour, though it may
+- Nothing depends on the order of the samples: a sample is never its own neighbor, though it may
   have duplicates, and all candidates that are equally far count. If A has more than c components,
   the first U has one eigenvector for each, as c of them could be any.
-- The authors set both numbers of neighbours anew for every data set (39 and 6 on one with 40
-  classes). Here there are 30, as in `GRMSC`, and 15 candidates, as many as neighbours in `GMC`;
+- The authors set both numbers of neighbors anew for every data set (39 and 6 on one with 40
+  classes). Here there are 30, as in `GRMSC`, and 15 candidates, as many as neighbors in `GMC`;
   scores of a small grid on up to seven data sets were in sight. They change a good deal with both.
 """
 
@@ -47,7 +47,7 @@ TIED = 1e-9  # squared distances in the embedding that are equal, in mean square
 
 
 class GSF(Iterative, GraphClusterer):
-    """Graph structure fusion: components of a graph learnt from what is near in all views.
+    """Graph structure fusion: components of a graph learned from what is near in all views.
 
     Nothing is random as long as the graph reaches ``n_clusters`` components; otherwise there is a
     ``ConvergenceWarning`` and the labels come from spectral clustering of the graph.
@@ -57,7 +57,7 @@ class GSF(Iterative, GraphClusterer):
     n_clusters : int, default=8
         Number of clusters.
     n_neighbors : int or None, default=None
-        Neighbours in the graphs of the views, K1 in the paper; None is min(30, n - 1).
+        Neighbors in the graphs of the views, K1 in the paper; None is min(30, n - 1).
     n_candidates : int or None, default=None
         Samples that a sample may be linked to, K2 in the paper; None is min(15, n - 1).
     lam_agreement : float, default=1.0
@@ -79,7 +79,7 @@ class GSF(Iterative, GraphClusterer):
     labels_ : (n,) array
         Cluster of every sample: its connected component.
     affinity_matrix_ : (n, n) array
-        The learnt graph, ``(S + S^T) / 2``.
+        The learned graph, ``(S + S^T) / 2``.
     n_iter_ : int
         Number of iterations.
     history_ : dict
@@ -111,7 +111,7 @@ class GSF(Iterative, GraphClusterer):
     tol: float = 1e-5
 
     def solve(self, views: Views, Xs: list[Array]) -> Solution:
-        """Return the learnt graph."""
+        """Return the learned graph."""
         n, run = views.n_samples, self._run()
         A = fused_graph([adaptive_neighbors(X, self._neighbors(n)) for X in Xs])
         k, own = self._neighbors(n, "n_candidates"), self._given("lam_agreement", "lam_ridge")

@@ -39,7 +39,7 @@ import scipy.sparse as sp
 from array_api_compat import array_namespace, device
 from sklearn.utils import check_random_state
 
-from polyspan.base import About, OnDevice, Penalised, RepresentationClusterer
+from polyspan.base import About, OnDevice, Penalized, RepresentationClusterer
 from polyspan.inputs.params import flag, integer, param, positive
 from polyspan.inputs.views import Views
 from polyspan.solvers import prox
@@ -53,7 +53,7 @@ def _released(value: Any) -> str | None:
     return None if corrected or flag(value) is None else f"{flag(...)}, or 'corrected'"
 
 
-class LMSC(Penalised, OnDevice, RepresentationClusterer):
+class LMSC(Penalized, OnDevice, RepresentationClusterer):
     """Latent multi-view subspace clustering: low-rank representation of what the views share.
 
     Parameters
@@ -66,7 +66,7 @@ class LMSC(Penalised, OnDevice, RepresentationClusterer):
         Dimension K of the latent representation, limited to the number of rows that the stacked
         views have after their exact reduction, min(n, d).
     as_released : bool or "corrected", default=False
-        Use -H for H and two small offsets, like the authors' program. This does not minimise the
+        Use -H for H and two small offsets, like the authors' program. This does not minimize the
         objective, but the published figures come from it. ``"corrected"`` is the program with H
         for H: it has the offsets only.
     rho, mu0, mu_max : float, default=1.2, 1e-4 and 1e6

@@ -1,6 +1,6 @@
 """LMVSC: large-scale multi-view subspace clustering in linear time.
 
-Each view has m anchors, the columns of A_v (d_v x m), which are centres of k-means. With samples in
+Each view has m anchors, the columns of A_v (d_v x m), which are centers of k-means. With samples in
 the columns of X_v (d_v x n), every sample is a mixture of them::
 
     min_Z |X_v - A_v Z|_F^2 + lam_ridge |Z|_F^2   s.t.  Z >= 0, columns of Z sum to 1
@@ -130,8 +130,8 @@ class LMVSC(EmbeddingClusterer):
         Z /= len(Xs) ** 0.5
         links = np.sum(Z, axis=0, dtype=np.float64)
         B = Z * inverse_root(links).astype(Z.dtype) if self.normalize else Z
-        learnt = {"representation_": Z.T, "anchors_": anchors}
-        found = Solution(left_singular(B, self.n_clusters), most, extras=learnt, random_state=seed)
+        learned = {"representation_": Z.T, "anchors_": anchors}
+        found = Solution(left_singular(B, self.n_clusters), most, extras=learned, random_state=seed)
         if worst <= self.tol:
             return found
         words = (
@@ -160,7 +160,7 @@ class LMVSC(EmbeddingClusterer):
 
 
 def _represented(what: tuple[Any, ...], Xs: Sequence[Any]) -> tuple[np.ndarray, Any, int, float]:
-    """Anchors of a view, centres of k-means of at most ``SAMPLE`` samples, and its Z^T."""
+    """Anchors of a view, centers of k-means of at most ``SAMPLE`` samples, and its Z^T."""
     (X,), (m, seed, lam_ridge, max_iter, tol) = Xs, what
     n, few = X.shape[0], max(SAMPLE, 10 * m)
     some = np.sort(np.random.RandomState(seed).choice(n, few, replace=False)) if n > few else None

@@ -17,7 +17,7 @@ low-rank representation", IEEE TPAMI 35(1), 2013.
 
 from array_api_compat import array_namespace
 
-from polyspan.base import About, OnDevice, Penalised, RepresentationClusterer
+from polyspan.base import About, OnDevice, Penalized, RepresentationClusterer
 from polyspan.inputs.params import param, positive
 from polyspan.inputs.views import Views
 from polyspan.solvers import prox
@@ -26,7 +26,7 @@ from polyspan.solvers.loop import Run, Solution
 from polyspan.solvers.reductions import factor_z_step, largest_entry, reduce_rows
 
 
-class LRR(Penalised, OnDevice, RepresentationClusterer):
+class LRR(Penalized, OnDevice, RepresentationClusterer):
     """Low-rank representation of a single view, with an l2,1 error.
 
     For several views, wrap it: ``BestSingleView(LRR(...))``.

@@ -28,7 +28,7 @@ and G_3,v is the transpose of what belongs there: the unfolding has the entries 
 and they are folded as if they were those of Z_v. It updates E after every view. It stops when the
 largest row sums of X_v - X_v Z_v - E_v and Z_v - G_3,v are below tol. The latter would need a
 symmetric Z_v, so in practice it stops after its limit of 52 iterations. Its single parameter is
-both lam and lam_rank, so that its value hardly matters. It does not minimise the objective.
+both lam and lam_rank, so that its value hardly matters. It does not minimize the objective.
 
 Reference: C. Zhang, H. Fu, S. Liu, G. Liu, X. Cao, "Low-rank tensor constrained multiview subspace
 clustering", ICCV 2015.
@@ -38,7 +38,7 @@ from collections.abc import Sequence
 
 from array_api_compat import array_namespace, device
 
-from polyspan.base import About, OnDevice, Penalised, RepresentationClusterer
+from polyspan.base import About, OnDevice, Penalized, RepresentationClusterer
 from polyspan.inputs.params import flag, param, positive
 from polyspan.inputs.views import Views
 from polyspan.solvers import prox
@@ -50,7 +50,7 @@ from polyspan.solvers.tensors import fold, unfold
 RELEASED_ITERATIONS = 52  # the most that the authors' program makes
 
 
-class LTMSC(Penalised, OnDevice, RepresentationClusterer):
+class LTMSC(Penalized, OnDevice, RepresentationClusterer):
     """Low-rank tensor constrained multi-view subspace clustering: low rank in every unfolding.
 
     Parameters

@@ -14,7 +14,7 @@ One iteration, with A = lam_agreement sum_v U_v U_v^T::
 
 The last two are repeated until S has c components; the rank rule is `proximity.rank_step`. W_v
 solves ``min sum_j d_ij w_ij + a_i w_ij^2 + t |f_i - f_j|^2 w_ij`` over the others j, with a_i such
-that t = 0 gives the k probabilistic neighbours of `proximity.adaptive_neighbors`, by the same
+that t = 0 gives the k probabilistic neighbors of `proximity.adaptive_neighbors`, by the same
 alternation.
 
 Reference: K. Zhan, F. Nie, J. Wang, Y. Yang, "Multiview consensus graph clustering", IEEE TIP
@@ -59,7 +59,7 @@ class MCGC(Iterative, GraphClusterer):
     n_clusters : int, default=8
         Number of clusters.
     n_neighbors : int or None, default=None
-        Neighbours k in the graphs of the views; None is min(15, n - 1).
+        Neighbors k in the graphs of the views; None is min(15, n - 1).
     lam_agreement : float, default=2.0
         Weight of the agreement between the views and the consensus graph, beta in the paper.
     lam_components : float, default=1.0
@@ -68,7 +68,7 @@ class MCGC(Iterative, GraphClusterer):
         Build the graphs of the views, start S and count iterations as in the authors' program,
         see the module.
     scale : {"unit", "standard+unit", "standard", None} or one per view, default="unit"
-        Scales samples to unit length; ``"standard+unit"`` standardises the features first.
+        Scales samples to unit length; ``"standard+unit"`` standardizes the features first.
     max_iter : int, default=5
         Maximum number of iterations. They end when the components stay the same;
         ``as_released`` makes all.
@@ -131,7 +131,7 @@ class MCGC(Iterative, GraphClusterer):
 def view_graph(
     X: Array, c: int, k: int, tol: float = 1e-10, as_released: bool = False
 ) -> np.ndarray:
-    """Graph W_v of one view: about k neighbours, symmetric, with c components if possible.
+    """Graph W_v of one view: about k neighbors, symmetric, with c components if possible.
 
     Examples
     --------

@@ -1,11 +1,11 @@
-"""MeanGraph: spectral clustering of the mean of the views' neighbour graphs.
+"""MeanGraph: spectral clustering of the mean of the views' neighbor graphs.
 
 A_v links every sample to its k nearest in view v::
 
     W = 1/V sum_v (A_v + A_v^T) / 2
 
 with weights 1, or those of self-tuning spectral clustering, in which s_i is the distance of sample
-i to its 7th neighbour (to the k-th, if k is below 7)::
+i to its 7th neighbor (to the k-th, if k is below 7)::
 
     (A_v)_ij = exp(-d_ij^2 / (s_i s_j))
 
@@ -34,24 +34,24 @@ from polyspan.solvers.loop import Solution
 
 
 class MeanGraph(OnDevice, ChunkedGraphClusterer):
-    """Mean of the neighbour graphs of the views: sparse, takes samples that lack views.
+    """Mean of the neighbor graphs of the views: sparse, takes samples that lack views.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters.
     n_neighbors : int or None, default=None
-        Neighbours in the graph of every view; None is 10 (at most n - 1), and beyond 10,000 samples
+        Neighbors in the graph of every view; None is 10 (at most n - 1), and beyond 10,000 samples
         more in proportion to log n, 13 for a million, so that the graph stays in one piece.
     weights : {"binary", "self_tuning"}, default="binary"
         Weights of the links: 1, or smaller for samples that are far apart, measured by the
         distances around them.
     scale : {"unit", "standard+unit", None}, default="unit"
-        Scaling of samples to unit length, after standardising features if asked.
+        Scaling of samples to unit length, after standardizing features if asked.
     n_init : int, default=20
         Restarts of k-means.
     device : str or None, default=None
-        An accelerator, such as ``"cuda"``, on which the neighbours of more than 20,000 samples are
+        An accelerator, such as ``"cuda"``, on which the neighbors of more than 20,000 samples are
         searched, up to 200,000 exactly (needs torch).
     views : list of slices or of column lists, default=None
         Cuts a single 2-D ``X`` into views.
@@ -67,7 +67,7 @@ class MeanGraph(OnDevice, ChunkedGraphClusterer):
 
     Notes
     -----
-    Among more than 20,000 samples the neighbours are approximate (`polyspan.graphs.knn`): W depends
+    Among more than 20,000 samples the neighbors are approximate (`polyspan.graphs.knn`): W depends
     a little on the order of the samples then; clusters come from `polyspan.clustering.large`.
 
     Views may also be memory-mapped, Zarr or dask arrays, or paths to ``.npy``, ``.parquet`` and
@@ -85,7 +85,7 @@ class MeanGraph(OnDevice, ChunkedGraphClusterer):
 
     about = About(
         paper="baseline",
-        objective="normalised cut of the mean of the views' k-NN graphs",
+        objective="normalized cut of the mean of the views' k-NN graphs",
         needs="n_neighbors, scale; views may be files or dask arrays",
         cost="O(n^2 d) once, beyond 20,000 samples O(n d 5000); sparse eigenvectors",
     )
@@ -107,7 +107,7 @@ class MeanGraph(OnDevice, ChunkedGraphClusterer):
         return mean_graph_rows(workers, chunks, spans, k, self.weights, order)
 
     def _links(self, n: int) -> int:
-        """Neighbours per view."""
+        """Neighbors per view."""
         more = round(1.5 * np.log10(max(n, 10_000) / 10_000)) if self.n_neighbors is None else 0
         return self._neighbors(n) + int(more)
 

@@ -42,7 +42,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from polyspan.base import About, OnDevice, Penalised, RepresentationClusterer
+from polyspan.base import About, OnDevice, Penalized, RepresentationClusterer
 from polyspan.graphs.proximity import median_kernel
 from polyspan.inputs.params import flag, one_of, param, positive, real
 from polyspan.inputs.views import Views
@@ -58,7 +58,7 @@ def _sigma(value: Any) -> str | None:
     return None if right and all(right) else "a finite number > 0, or a list with one per view"
 
 
-class MLRSSC(Penalised, OnDevice, RepresentationClusterer):
+class MLRSSC(Penalized, OnDevice, RepresentationClusterer):
     """Multi-view low-rank sparse subspace clustering: one representation per view, kept similar.
 
     Parameters

@@ -7,7 +7,7 @@ Objective, with samples in the columns of X_v (d_v x n)::
     s.t. 1^T Z_v = 1^T,  diag Z_v = 0,  F^T F = I,  W_v = (|Z_v| + |Z_v|^T) / 2
 
 The trace is the sum of ``P_ij |z_ij| / 2`` with P_ij the squared distance of rows i and j of F:
-samples that F separates are penalised for representing each other. One iteration is::
+samples that F separates are penalized for representing each other. One iteration is::
 
     Z_v = argmin |X_v - E_v - X_v Z|_F^2 + lam_cut/2 sum_ij P_ij |z_ij|   s.t. the constraints
     E_v = X_v - X_v Z_v, entries shrunk by lam/2
@@ -21,10 +21,10 @@ starting where the last iteration ended, to a tenth of ``tol`` or for ``max_inne
     Y += rho (A - Z)
 
 The paper takes the labels from k-means on the rows of F (``labels_from="indicator"``; here they are
-scaled to unit length). With an unnormalised Laplacian a few outliers can take up whole columns of
-F: on 3-Sources that leaves one cluster with nearly all samples. So the default is normalised
+scaled to unit length). With an unnormalized Laplacian a few outliers can take up whole columns of
+F: on 3-Sources that leaves one cluster with nearly all samples. So the default is normalized
 spectral clustering of the sum of the W_v. The paper does not give the start, here E = 0 with all
-P_ij = 2c/n, their mean for any centred F, nor rho, here constant.
+P_ij = 2c/n, their mean for any centered F, nor rho, here constant.
 
 Reference: H. Gao, F. Nie, X. Li, H. Huang, "Multi-view subspace clustering", ICCV 2015.
 """
@@ -59,7 +59,7 @@ class MVSC(Iterative, GraphClusterer):
     lam : float, default=0.1
         Weight of the entrywise errors, lam2 in the paper.
     labels_from : {"graph", "indicator"}, default="graph"
-        Cluster the sum of the W_v by normalised spectral clustering, or the rows of F by k-means
+        Cluster the sum of the W_v by normalized spectral clustering, or the rows of F by k-means
         as in the paper.
     max_inner : int, default=100
         Maximum number of iterations of ADMM, which finds the representations.

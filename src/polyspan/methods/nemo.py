@@ -1,18 +1,18 @@
-"""NEMO: neighbourhood based multi-omics clustering, for samples that lack views.
+"""NEMO: neighborhood based multi-omics clustering, for samples that lack views.
 
-In view v sample i has the neighbours N_i, k of them, at the mean distance m_i. Similarities are
-measured by the distances around the two samples, and made relative to the neighbourhoods::
+In view v sample i has the neighbors N_i, k of them, at the mean distance m_i. Similarities are
+measured by the distances around the two samples, and made relative to the neighborhoods::
 
     w_ij = exp(-d_ij^2 / (2 (mu eps_ij)^2)),      eps_ij = (m_i + m_j + d_ij) / 3
     R_ij = w_ij / sum_{r in N_i} w_ir   for j in N_i,  0 elsewhere
     W    = mean over the views that both samples have of (R_v + R_v^T) / 2
 
-and W is cut by spectral clustering. A sample that is far from all others has neighbours that weigh
+and W is cut by spectral clustering. A sample that is far from all others has neighbors that weigh
 as much as those of others. Nothing is imputed for samples that lack views, and W is sparse.
 
 The paper has a Gaussian density for w, with a mean of squared distances in eps; its program takes
 the affinities of the SNF program, with mu = .5, from squared distances in place of d, the sample
-itself as one of its k neighbours, and for pairs without a common view the mean of W. Here d is the
+itself as one of its k neighbors, and for pairs without a common view the mean of W. Here d is the
 distance, as in SNF, N_i has k others, and such pairs have no link. Samples that are equally far
 share the last places in N_i (`polyspan.graphs.knn`).
 
@@ -33,20 +33,20 @@ from polyspan.solvers.loop import Solution
 
 
 class NEMO(GraphClusterer):
-    """Mean of relative similarities to neighbours: sparse, takes samples that lack views.
+    """Mean of relative similarities to neighbors: sparse, takes samples that lack views.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters.
     n_neighbors : int or None, default=None
-        Neighbours in every view; None is min(20, n - 1), in the paper n / n_clusters or n / 6.
+        Neighbors in every view; None is min(20, n - 1), in the paper n / n_clusters or n / 6.
         Beyond 20,000 samples they are approximate: W depends a little on the order of the samples.
     mu : float, default=0.5
         Width of the kernel as a multiple of the distances around two samples.
     scale : {"unit", "standard+unit", None}, default="unit"
-        Scaling of samples to unit length, after standardising features if asked. The authors
-        standardise features.
+        Scaling of samples to unit length, after standardizing features if asked. The authors
+        standardize features.
     n_init : int, default=20
         Restarts of k-means.
     views : list of slices or of column lists, default=None
@@ -73,7 +73,7 @@ class NEMO(GraphClusterer):
 
     about = About(
         paper="Rappoport and Shamir, Bioinformatics 2019, doi:10.1093/bioinformatics/btz058",
-        objective="normalised cut of the mean of w_ij / sum_r w_ir over neighbours j, r of i",
+        objective="normalized cut of the mean of w_ij / sum_r w_ir over neighbors j, r of i",
         needs="n_neighbors, scale",
         cost="O(n^2 d) once, sparse eigenvectors; no n x n matrix",
     )
@@ -99,7 +99,7 @@ class NEMO(GraphClusterer):
 
 
 def relative_similarities(X: Array, k: int, mu: float) -> sp.csr_array:
-    """Similarities R of one view, samples in rows: row i has the neighbours of i and sums to 1.
+    """Similarities R of one view, samples in rows: row i has the neighbors of i and sums to 1.
 
     Examples
     --------

@@ -14,7 +14,7 @@ The augmented Lagrangian splits off Q = P and repeats::
 
 With pi the stationary distribution of P and D = diag(pi), the top eigenvectors of
 ``(D^1/2 P D^-1/2 + its transpose) / 2`` are clustered. The affinity ``(D P + P^T D) / 2`` has the
-degrees pi, so this is its normalised spectral clustering.
+degrees pi, so this is its normalized spectral clustering.
 
 The penalty mu nearly doubles, which is fast but ends above the optimum: 1% on 40 texts
 (`benchmarks/optimum.py`). ``RMSC(rho=1.02, mu0=0.01, max_iter=2000)`` ends at the optimum.
@@ -31,7 +31,7 @@ from collections.abc import Sequence
 
 from array_api_compat import array_namespace
 
-from polyspan.base import About, GraphClusterer, Penalised
+from polyspan.base import About, GraphClusterer, Penalized
 from polyspan.graphs.proximity import median_kernel
 from polyspan.graphs.walks import random_walk, stationary_distribution
 from polyspan.inputs.params import flag, param, positive
@@ -41,7 +41,7 @@ from polyspan.solvers.arrays import Array, largest_row_sum
 from polyspan.solvers.loop import Run, Solution
 
 
-class RMSC(Penalised, GraphClusterer):
+class RMSC(Penalized, GraphClusterer):
     """Robust multi-view spectral clustering: the low-rank part that all views' graphs share.
 
     Parameters

@@ -1,25 +1,25 @@
 """SNF: similarity network fusion.
 
-In view v sample i has k neighbours at the mean distance m_i. Similarities of all pairs::
+In view v sample i has k neighbors at the mean distance m_i. Similarities of all pairs::
 
     w_ij = exp(-d_ij^2 / (2 (mu eps_ij)^2)),      eps_ij = (m_i + m_j + d_ij) / 3
 
-are normalised so that half of the weight of a row is on the diagonal, then made symmetric::
+are normalized so that half of the weight of a row is on the diagonal, then made symmetric::
 
     N(W)_ij = w_ij / (2 sum_{r != i} w_ir)  for j != i,  1/2 for j = i                   (1)
     P_v     = (N(W_v) + N(W_v)^T) / 2
-    S_v     = P_v on the sample and its k neighbours, rows divided by their sums         (2)
+    S_v     = P_v on the sample and its k neighbors, rows divided by their sums         (2)
 
 Every round passes the mean of the other views along the links of a view::
 
-    P_v <- S_v (mean_{u != v} P_u) S_v^T,  normalised and made symmetric as above        (3)
+    P_v <- S_v (mean_{u != v} P_u) S_v^T,  normalized and made symmetric as above        (3)
 
-The mean of the P_v, normalised again, is cut by spectral clustering. A single view is its own
-«others». Samples that are equally far share the last places among the neighbours
+The mean of the P_v, normalized again, is cut by spectral clustering. A single view is its own
+«others». Samples that are equally far share the last places among the neighbors
 (`polyspan.graphs.knn`).
 
 The paper has exp(-d^2 / (mu eps)), whose result depends on the unit of d, and S_v from W_v; its
-program has (1) to (3), with w divided by eps and with the sample itself as one of the k neighbours
+program has (1) to (3), with w divided by eps and with the sample itself as one of the k neighbors
 of S_v.
 
 Reference: B. Wang, A. M. Mezlini, F. Demir, M. Fiume, Z. Tu, M. Brudno, B. Haibe-Kains,
@@ -51,15 +51,15 @@ class SNF(GraphClusterer):
     n_clusters : int, default=8
         Number of clusters.
     n_neighbors : int or None, default=None
-        Neighbours of a sample in every view, K in the paper; None is min(20, n - 1). Beyond 20,000
+        Neighbors of a sample in every view, K in the paper; None is min(20, n - 1). Beyond 20,000
         samples they are approximate: labels depend a little on the order of the samples.
     mu : float, default=0.5
         Width of the kernel as a multiple of the distances around two samples.
     n_rounds : int, default=20
         Rounds of fusion, t in the paper.
     scale : {"unit", "standard+unit", None}, default="unit"
-        Scaling of samples to unit length, after standardising features if asked. The authors
-        standardise features.
+        Scaling of samples to unit length, after standardizing features if asked. The authors
+        standardize features.
     n_init : int, default=20
         Restarts of k-means.
     views : list of slices or of column lists, default=None
@@ -85,7 +85,7 @@ class SNF(GraphClusterer):
 
     about = About(
         paper="Wang et al., Nature Methods 2014, doi:10.1038/nmeth.2810",
-        objective="normalised cut of the limit of P_v <- S_v (mean_{u != v} P_u) S_v^T",
+        objective="normalized cut of the limit of P_v <- S_v (mean_{u != v} P_u) S_v^T",
         needs="n_neighbors, scale",
         cost="O(n^2 k) per view and round, 20 rounds",
     )
@@ -131,7 +131,7 @@ def similarities(X: Any, k: int, mu: float) -> tuple[np.ndarray, sp.csr_array]:
 
 
 def normalized(W: np.ndarray) -> np.ndarray:
-    """Give the diagonal half of the weight of every row of a symmetric W, then symmetrise.
+    """Give the diagonal half of the weight of every row of a symmetric W, then symmetrize.
 
     ``(N(W) + N(W)^T) / 2`` with eq. (1), in one pass.
 

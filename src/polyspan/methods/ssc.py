@@ -20,7 +20,7 @@ Then every column of C is divided by its largest entry, and ``|C| + |C|^T`` is t
 paper's terms for sparse outlying entries and for affine subspaces are not included.
 
 The public ADMM program, ``as_released=True``, also sets the diagonal of A to zero in every
-iteration. A is then no minimiser of its step, and the end no minimiser of the objective but a much
+iteration. A is then no minimizer of its step, and the end no minimizer of the objective but a much
 sparser C: 18 entries in a column of the texts of 3-Sources instead of 117, with better scores. The
 program keeps rho at lam_ratio, and stops when all entries of A - C are below tol, or after 199
 iterations.

@@ -20,7 +20,7 @@ Doubling mu is fast but ends above the optimum: 8% at lam .1 on 40 texts (`bench
 The paper defines the norm as the sum over frequencies, but its program lowers by 1/mu, which
 corresponds to the mean; with the sum, lam would have to be n times as large.
 
-The Fourier transform runs along the samples and smooths neighbours in the file into each other. On
+The Fourier transform runs along the samples and smooths neighbors in the file into each other. On
 files sorted by class these are the classes: NMI 1.000 on MSRC-v1, .72 once shuffled. So the solver
 sees the samples in one random order (the mean over several is not better, `benchmarks/order.py`),
 or with ``sample_order="file"`` as they are, which is the program's way.
@@ -40,7 +40,7 @@ import numpy as np
 from array_api_compat import array_namespace, device
 from sklearn.utils import check_random_state
 
-from polyspan.base import About, OnDevice, Penalised, RepresentationClusterer
+from polyspan.base import About, OnDevice, Penalized, RepresentationClusterer
 from polyspan.inputs.params import flag, one_of, param, positive, real
 from polyspan.inputs.views import Views
 from polyspan.solvers import prox
@@ -56,7 +56,7 @@ SEES_THE_ORDER = (
 )
 
 
-class TSVDMSC(Penalised, OnDevice, RepresentationClusterer):
+class TSVDMSC(Penalized, OnDevice, RepresentationClusterer):
     """t-SVD-MSC: multi-view subspace clustering by a tensor nuclear norm.
 
     By its definition the result depends on the order of the samples, see the module.

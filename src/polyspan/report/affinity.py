@@ -5,8 +5,8 @@ import scipy.sparse as sp
 
 from polyspan.report.charts import png
 from polyspan.report.content import Content
+from polyspan.report.markup import bar, escape, table, user
 from polyspan.report.measure import Affinity, shrink_affinity
-from polyspan.report.parts import bar, escape, table, user
 
 MOST_PIXELS = 600  # on each side of the picture of the affinity
 MOST_PAIRS = 12  # in the list of the closest pairs

@@ -9,8 +9,8 @@ import numpy as np
 
 from polyspan.report.charts import histogram
 from polyspan.report.content import Content
+from polyspan.report.markup import bar, escape, figure, number, percent, table, user
 from polyspan.report.measure import Agreement, Map
-from polyspan.report.parts import bar, escape, figure, number, percent, table, user
 
 MOST_DOUBTFUL = 30  # samples in the list of the least certain
 
@@ -19,7 +19,7 @@ def show_map(c: Content, plane: Map, painted_by: Sequence[str] = ()) -> str:
     """The map, with every sample as a point, and a small one of every view."""
     what = (
         "Every point is a sample, placed by the principal axes of the spectral embedding: "
-        "the eigenvectors of the normalised affinity from which the clusters were computed."
+        "the eigenvectors of the normalized affinity from which the clusters were computed."
         if plane.spectral
         else "Every point is a sample, placed by the principal axes of the scaled views side by "
         "side, because this method has no affinity."
@@ -36,7 +36,7 @@ def show_map(c: Content, plane: Map, painted_by: Sequence[str] = ()) -> str:
     ]
     minis = (
         "<h3>Every view by itself</h3><p>The same samples on the principal axes of each view, in "
-        "the same colours; a sample that is pointed at or selected is ringed in all maps.</p>"
+        "the same colors; a sample that is pointed at or selected is ringed in all maps.</p>"
         '<div class="minis" id="minis"></div>'
     )
     return Template(text).substitute(
@@ -72,7 +72,7 @@ def show_clusters(
     if shown:
         text += (
             " The last columns show which views know a cluster: the chance that one of its samples "
-            "has more of its nearest neighbours in the cluster, in that view alone, than a sample "
+            "has more of its nearest neighbors in the cluster, in that view alone, than a sample "
             "of another cluster has. 1 is always and 0.5 is by chance, whatever the cluster\u2019s "
             "size."
         )

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from polyspan.report.charts import open_svg, png, text
-from polyspan.report.parts import clean, escape, number, plural
+from polyspan.report.markup import clean, escape, number, plural
 
 HEAT = ("#2b5c9e", "#8fb8de", "#f4f4f2", "#eca57a", "#b5401b")  # less, mean, more
-# Charts are coloured by the page; by themselves they need this.
+# Charts are colored by the page; by themselves they need this.
 ALONE = (
     ".chart{font-family:system-ui,sans-serif;background:#fff}"
     ".chart text{font-size:13px;fill:#3a4554}.chart .small{font-size:11px}"
@@ -40,7 +40,7 @@ def short(name: str, most: int = 28) -> str:
 
 
 def strip(sizes: np.ndarray, colors: Sequence[str], box: tuple[float, float, float, float]) -> str:
-    """The clusters as a line of coloured pieces; ``box`` is x, y, width, height."""
+    """The clusters as a line of colored pieces; ``box`` is x, y, width, height."""
     x, y, width, height = box
     ends = np.cumsum(sizes) / sizes.sum()
     out = []
@@ -57,7 +57,7 @@ def heatmap(
     values: np.ndarray, rows: Sequence[str], sizes: np.ndarray, colors: Sequence[str],
     names: Sequence[str],
 ) -> str:  # fmt: skip
-    """Standardised features (rows) of samples (columns, sorted by cluster) in shades."""
+    """Standardized features (rows) of samples (columns, sorted by cluster) in shades."""
     left, top, wide, tall = 210, 44, 720, 17
     height = top + tall * len(rows) + 30
     out = [open_svg(left + wide + 10, height, "Best features of the clusters, sample by sample")]

@@ -3,7 +3,7 @@
 from typing import Any
 
 from polyspan.report.charts import line_chart
-from polyspan.report.parts import cell, number, table, user
+from polyspan.report.markup import cell, number, table, user
 from polyspan.selection.count import Evidence
 
 Series = dict[int, float]  # by number of clusters, in ascending order for the charts
@@ -17,7 +17,7 @@ MEANING = {
 RULES = {
     "settings": "gap times stability between settings, as in the second table",
     "views": "modularity times agreement: what the views say to the clusters of their mean graph",
-    "mean graph": "drop in the eigenvalues of the mean of the views' neighbour graphs",
+    "mean graph": "drop in the eigenvalues of the mean of the views' neighbor graphs",
 }
 
 

@@ -13,11 +13,11 @@ from polyspan.inputs.views import Views
 from polyspan.methods.meangraph import MeanGraph
 from polyspan.report.content import Content
 from polyspan.report.drawings import heatmap
-from polyspan.report.parts import cell, figure, long_table, table, user
+from polyspan.report.markup import cell, figure, long_table, table, user
 
 MOST_ROWS = 3000  # in the table of features
 MOST_DRAWN = 36  # features in the heatmap
-MOST_COLUMNS = 720  # of the heatmap; with more samples, neighbours are averaged
+MOST_COLUMNS = 720  # of the heatmap; with more samples, neighbors are averaged
 MOST_REFITTED = 5000  # samples for which the clusters are found once more without each view
 MOST_CLUSTERS = 60  # with more, features are not compared
 
@@ -74,7 +74,7 @@ def show_features(c: Content, colors: list[str], certainty: np.ndarray, f: Featu
         c.tables["markers-held-out"] = partial(_rows, f.honest)
         honest = (
             " The column \u201cheld out\u201d has the honest version: clusters are found from the "
-            "other views alone (mean of their neighbour graphs), so that this feature has no part "
+            "other views alone (mean of their neighbor graphs), so that this feature has no part "
             "in them, and the corrected p-value of the matching cluster is given."
         )
     return (

@@ -11,8 +11,8 @@ from polyspan.explain.survival import Survival, survival
 from polyspan.report.content import Content
 from polyspan.report.drawings import steps
 from polyspan.report.features import given
+from polyspan.report.markup import cell, figure, number, p_value, plural, table, user
 from polyspan.report.palette import cluster_colors
-from polyspan.report.parts import cell, figure, number, p_value, plural, table, user
 
 MOST_TABLES = 8  # columns whose contingency tables are shown
 MOST_CLASSES = 8  # of a column whose features are named
@@ -167,7 +167,7 @@ def _survival(c: Content, colors: list[str], found: Survival) -> str:
 
 
 def known_data(c: Content, known: KnownOf | None) -> list[dict[str, Any]]:
-    """The columns by which the map can be coloured, for the script."""
+    """The columns by which the map can be colored, for the script."""
     found: list[dict[str, Any]] = []
     for one in known.found if known else []:
         if one.kind == "classes" and len(one.values) <= MOST_PAINTED:

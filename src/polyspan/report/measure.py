@@ -234,7 +234,7 @@ def _filled(X: Any) -> Any:
 
 
 def center_margin(views: list[Any], codes: np.ndarray, scale: Scale) -> np.ndarray:
-    """How much nearer a sample is to its own cluster's centre than to the next: 1 - own / next."""
+    """How much nearer a sample is to its own cluster's center than to the next: 1 - own / next."""
     names = [str(k) for k in range(len(views))]
     X = side_by_side(scale_views(Views([_filled(X) for X in views], names), scale))
     n, c = X.shape[0], int(codes.max()) + 1
@@ -257,7 +257,7 @@ class Agreement(NamedTuple):
     """How well the clusters of one view alone agree with the result."""
 
     nmi: float | None  # with the result; None when the view could not be clustered
-    near: np.ndarray | None  # (c,) how well the neighbours in the view tell a cluster, 0.5 to 1
+    near: np.ndarray | None  # (c,) how well the neighbors in the view tell a cluster, 0.5 to 1
     n_used: int
     why: str  # why there is no nmi
 
@@ -301,7 +301,7 @@ def compare_view(X: Any, codes: np.ndarray, scale: Scaling) -> Agreement:
 
 
 def _near(W: Any, codes: np.ndarray, c: int) -> np.ndarray:
-    """How well the share of a sample's neighbours in a cluster tells whether it belongs there.
+    """How well the share of a sample's neighbors in a cluster tells whether it belongs there.
 
     This is an AUC, which does not depend on the size of the cluster.
     """

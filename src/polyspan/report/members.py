@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from polyspan.report.parts import bar, cell, plural, setting, table, user
+from polyspan.report.markup import bar, cell, plural, setting, table, user
 
 COLUMNS = (
     "method", "setting", "family", "agreement", "modularity", "nearness", "weight", "seconds",

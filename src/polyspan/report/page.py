@@ -12,12 +12,14 @@ from sklearn.metrics import normalized_mutual_info_score
 from polyspan import __version__
 from polyspan.report.affinity import show_affinity
 from polyspan.report.agreement import measure_consensus
+from polyspan.report.certainty import sample_data, show_consensus, show_rivals
 from polyspan.report.clusters import show_certainty, show_clusters, show_map
 from polyspan.report.content import Content, sampled
 from polyspan.report.drawings import ALONE, scatter
 from polyspan.report.evidence import show_evidence
 from polyspan.report.features import feature_data, measure_features, show_features
 from polyspan.report.known import known_data, measure_known, show_known
+from polyspan.report.markup import clean, escape, long_table, number, packed, plural, to_json, user
 from polyspan.report.measure import (
     Affinity,
     Map,
@@ -29,9 +31,7 @@ from polyspan.report.measure import (
 from polyspan.report.members import show_members
 from polyspan.report.methods import show_methods
 from polyspan.report.palette import cluster_colors
-from polyspan.report.parts import clean, escape, long_table, number, packed, plural, to_json, user
 from polyspan.report.run import show_convergence, show_run
-from polyspan.report.sure import sample_data, show_consensus, show_rivals
 from polyspan.report.verdict import show_verdict
 from polyspan.report.views import show_views
 
@@ -164,8 +164,8 @@ def _certainty(c: Content, affinity: Affinity | None) -> tuple[np.ndarray, str]:
             "compare samples with each other, not with 1."
         )
     return center_margin(c.views, c.codes, c.scales), (
-        "The method has no affinity. Certainty is how much nearer a sample is to the centre of its "
-        "own cluster than to the next one: 0 is halfway between the two, 1 is at the centre."
+        "The method has no affinity. Certainty is how much nearer a sample is to the center of its "
+        "own cluster than to the next one: 0 is halfway between the two, 1 is at the center."
     )
 
 
@@ -223,7 +223,7 @@ def _notes(c: Content) -> str:
         if same < 1 - 1e-9:
             notes.append(
                 f"The clusters shown differ from those of {type(c.shown).__name__} alone: their "
-                f"normalised mutual information is {same:.3f}."
+                f"normalized mutual information is {same:.3f}."
             )
     if not notes:
         return ""

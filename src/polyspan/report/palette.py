@@ -1,10 +1,10 @@
-"""Colours of clusters that as many readers as possible can tell apart, on white and on black."""
+"""Colors of clusters that as many readers as possible can tell apart, on white and on black."""
 
 from functools import cache
 
 import numpy as np
 
-# Okabe and Ito's colours without black and yellow, which vanish on one of the two backgrounds.
+# Okabe and Ito's colors without black and yellow, which vanish on one of the two backgrounds.
 FIRST = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 MOST = 300
 
@@ -23,9 +23,9 @@ LAB = np.array([[0.2104542553, 0.7936177850, -0.0040720468],
 
 
 def cluster_colors(n_clusters: int) -> list[str]:
-    """Colours for clusters 0, 1, ...: six fixed ones, then each as far as possible from the others.
+    """Colors for clusters 0, 1, ...: six fixed ones, then each as far as possible from the others.
 
-    Distances count for normal and for red- and green-blind eyes alike. After 300 colours they
+    Distances count for normal and for red- and green-blind eyes alike. After 300 colors they
     repeat.
 
     Examples
@@ -39,9 +39,9 @@ def cluster_colors(n_clusters: int) -> list[str]:
 
 @cache
 def _ranked() -> list[str]:
-    """All colours, each as far as possible from those before it."""
+    """All colors, each as far as possible from those before it."""
     candidates = _candidates()
-    seen = as_seen(candidates)  # (kinds of eyes, colours, 3)
+    seen = as_seen(candidates)  # (kinds of eyes, colors, 3)
     taken = as_seen(np.array([_rgb(color) for color in FIRST]))
     gaps = np.linalg.norm(seen[:, :, None] - taken[:, None], axis=3).min(axis=(0, 2))
     colors = list(FIRST)
@@ -54,7 +54,7 @@ def _ranked() -> list[str]:
 
 
 def _candidates() -> np.ndarray:
-    """Colours (sRGB) of middle lightness, a grid in OKLab; (m, 3) in 0..1."""
+    """Colors (sRGB) of middle lightness, a grid in OKLab; (m, 3) in 0..1."""
     L, C, h = np.meshgrid(
         np.linspace(0.40, 0.84, 12), (0.05, 0.1, 0.15), np.radians(np.arange(0, 360, 12))
     )
@@ -65,7 +65,7 @@ def _candidates() -> np.ndarray:
 
 
 def as_seen(srgb: np.ndarray) -> np.ndarray:
-    """OKLab of colours for three kinds of eyes."""
+    """OKLab of colors for three kinds of eyes."""
     linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
     eyes = (linear, linear @ NO_RED.T, linear @ NO_GREEN.T)
     return np.stack([np.cbrt(np.clip(kind, 0, 1) @ CONES.T) @ LAB.T for kind in eyes])

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 WIDE, TITLE, GAP = 940, 30, 14  # in points, like the figures of the report
 TITLES = {
-    "map": "the samples, coloured by cluster",
+    "map": "the samples, colored by cluster",
     "consensus": "how often the methods put two samples together",
     "features": "what sets the clusters apart, sample by sample",
 }

@@ -9,7 +9,7 @@ from polyspan import __version__
 from polyspan.base import MultiViewClusterer
 from polyspan.report.charts import line_chart
 from polyspan.report.content import Content
-from polyspan.report.parts import escape, number, plural, setting, user
+from polyspan.report.markup import escape, number, plural, setting, user
 
 
 def show_convergence(c: Content) -> str:

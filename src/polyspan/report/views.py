@@ -3,8 +3,8 @@
 from typing import Any
 
 from polyspan.report.content import Content
+from polyspan.report.markup import bar, escape, number, percent, plural, table, user
 from polyspan.report.measure import Agreement, summarize_view
-from polyspan.report.parts import bar, escape, number, percent, plural, table, user
 
 
 def show_views(c: Content, compared: list[Agreement]) -> str:
@@ -46,8 +46,8 @@ def show_views(c: Content, compared: list[Agreement]) -> str:
         ])  # fmt: skip
     return (
         "<h3>Which view agrees with the result</h3>"
-        "<p>Normalised mutual information between the clusters and those of one view alone "
-        "(spectral clustering of its 10-nearest-neighbours graph): 1 means the same clusters, 0 "
+        "<p>Normalized mutual information between the clusters and those of one view alone "
+        "(spectral clustering of its 10-nearest-neighbors graph): 1 means the same clusters, 0 "
         f"nothing in common.{part}</p>"
         f'<dl class="bars">{"".join(bars)}</dl>'
         f"<h3>What is in the views</h3><p>All have {plural(n, 'sample')}. Values are as read, "

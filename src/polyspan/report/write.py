@@ -10,9 +10,9 @@ from polyspan.atomic import replacing
 from polyspan.base import MultiViewClusterer
 from polyspan.figures import check_figure_path, save_figure
 from polyspan.report.content import check_content
+from polyspan.report.downloads import check_folder, write_figures
 from polyspan.report.page import build_page
 from polyspan.report.picture import draw_picture
-from polyspan.report.takeaway import check_folder, write_figures
 from polyspan.selection.count import Evidence
 
 
@@ -61,7 +61,7 @@ def write_report(
     certainty : (n,) array-like, optional
         Certainty of every label, 0 to 1. If None, it is the estimator's ``certainty_``; without
         that, the share of a sample's affinity that goes to its own cluster; without an affinity,
-        how much nearer its own cluster's centre is than the next. The page says which.
+        how much nearer its own cluster's center is than the next. The page says which.
     evidence : dict, optional
         Evidence from `count_clusters`, shown as a table and charts. If None, that of a consensus
         is used.

@@ -17,14 +17,14 @@ MOST = 3  # camps
 SMALLEST = 0.15  # share of the votes that makes a camp
 APART = 0.85  # similarity between camps, as a share of that within them, below which they are two
 CUTS = 5  # of the tree that are looked at
-SAME = 0.9  # normalised mutual information from which two clusterings are one
+SAME = 0.9  # normalized mutual information from which two clusterings are one
 Merge = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]  # labels, weights
 
 
 def find_camps(votes: np.ndarray) -> list[np.ndarray]:
     """Split clusterings into camps that agree within and not with each other.
 
-    They are joined by average linkage of their normalised mutual information. A cut into two to
+    They are joined by average linkage of their normalized mutual information. A cut into two to
     five camps counts if two or more of them have at least 15% of the votes, and if clusterings of
     different camps are less than 0.85 times as similar as those of the same camp. The coarsest cut
     that counts is taken; smaller camps are left out. If none counts there is one camp, the common
@@ -97,7 +97,7 @@ def alternatives(
     list of dict
         For every camp whose clustering differs from the main one: ``labels``, ``certainty``,
         ``members`` (numbers of rows), ``share`` of the votes, ``similarity`` to the main clustering
-        (normalised mutual information) and ``modularity`` in every view.
+        (normalized mutual information) and ``modularity`` in every view.
     """
     groups = [row["group"] for row in rows]
     names = list(dict.fromkeys(groups))

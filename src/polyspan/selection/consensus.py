@@ -23,7 +23,7 @@ def rank_members(
     """Score members by agreement and by modularity, and weigh them for the consensus.
 
     The score is the rank by agreement with the other families plus the rank by modularity on the
-    views' neighbour graphs. A block of like members cannot raise its own agreement, and where
+    views' neighbor graphs. A block of like members cannot raise its own agreement, and where
     agreement misleads, because families err together, the views object. The best third enter the
     consensus, five at least. Every group among them (a family in one scaling) has one vote, but
     like members tend to err together: a family with g groups there has the root of g votes.
@@ -42,7 +42,7 @@ def rank_members(
     Returns
     -------
     agreement : (m,) array
-        Mean over the other families of the mean normalised mutual information with their members;
+        Mean over the other families of the mean normalized mutual information with their members;
         with a single family, with the other members.
     scores : (m,) array
         Mean of the ranks by agreement and by modularity, from 0 to 1.
@@ -89,7 +89,7 @@ def _agreement(A: np.ndarray, families: np.ndarray) -> np.ndarray:
 
 
 def pairwise_nmi(labels: np.ndarray) -> np.ndarray:
-    """Normalised mutual information between all rows of labels.
+    """Normalized mutual information between all rows of labels.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Estimate the number of clusters without labels: a short list, with the evidence.
 
 One rule uses solutions of `GRMSC`, or of `AnchorGRMSC` where there are too many samples for it;
-two use the neighbour graphs of the views (`polyspan.selection.viewgraphs`).
+two use the neighbor graphs of the views (`polyspan.selection.viewgraphs`).
 `ConsensusClusterer` counts by the same rules.
 """
 
@@ -89,7 +89,7 @@ def count_clusters(
       numbers with the largest gaps are the candidates. Every setting is clustered into each
       candidate number, and stability is the mean adjusted Rand index between settings: with a wrong
       number, each setting splits or joins clusters differently. The score is gap times stability.
-    - ``"views"``: the mean of the views' neighbour graphs is clustered into every number, and so is
+    - ``"views"``: the mean of the views' neighbor graphs is clustered into every number, and so is
       the graph of each view. The score is the modularity of the fused clusters on the views' graphs
       times their agreement with the views' own clusters (mean adjusted Rand index).
     - ``"mean graph"``: the score is the eigengap of the mean graph.
@@ -103,7 +103,7 @@ def count_clusters(
 
     With more than 4,000 samples (10,000 with a GPU as ``device``), settings of `AnchorGRMSC` with
     500 anchors are used instead, fitted to at most 20,000 samples drawn at random. Two samples are
-    then linked by the anchors they share; the eigenvalues are those of this normalised affinity,
+    then linked by the anchors they share; the eigenvalues are those of this normalized affinity,
     which are the squared singular values of the links.
 
     Stability is not measured on subsamples of a solved affinity: the links would stay the same,
@@ -125,7 +125,7 @@ def count_clusters(
     device : str or None, default=None
         Where to compute, such as ``"cuda"``, see `GRMSC`.
     deadline : float, default=None
-        Time of `time.perf_counter` after which no more solutions are computed. The neighbour graphs
+        Time of `time.perf_counter` after which no more solutions are computed. The neighbor graphs
         come first, and their smallest numbers of clusters are always measured. The result then
         depends on the speed of the machine.
 
@@ -140,7 +140,7 @@ def count_clusters(
         graph's clusters with the views.
         ``nesting``: which of the mean graph's clusters, numbered by size, split from one number on
         the list to the next larger one (`polyspan.selection.shortlist.nesting`). ``graph``: all
-        that was measured on the neighbour graphs. Of the rule ``"settings"``: ``candidates``
+        that was measured on the neighbor graphs. Of the rule ``"settings"``: ``candidates``
         (numbers, the largest gap first), ``gaps`` and ``stability`` (one for each candidate;
         stability is 1 where there is only one setting, from about 3,500 samples until anchors are
         used), ``scores`` (gap times stability, divided by the largest), ``votes`` (for each number,
@@ -237,7 +237,7 @@ def rule_scores(evidence: Evidence) -> dict[str, dict[int, float]]:
     {'views': {2: 0.5, 3: 0.3}, 'mean graph': {2: 0.5}}
     """
     rules: dict[str, dict[int, float]] = {}
-    if "method" not in evidence["settings"][0]:  # else there are only neighbour graphs
+    if "method" not in evidence["settings"][0]:  # else there are only neighbor graphs
         rules["settings"] = dict(zip(evidence["candidates"], evidence["scores"], strict=True))
     if "graph" in evidence:
         graph = evidence["graph"]
@@ -276,7 +276,7 @@ def rule_agreement(evidence: Evidence, rules: dict[str, dict[int, float]]) -> di
 
 
 def _embedded(views: Views, limit: int, number: int) -> Embedded | None:
-    """The neighbour graphs of at most `SEEN` samples; None if no scaling of them is possible."""
+    """The neighbor graphs of at most `SEEN` samples; None if no scaling of them is possible."""
     try:
         few = sample_of(views, SEEN, number)
         return embed_graphs(view_graphs(few), min(limit, few.n_samples - 1))

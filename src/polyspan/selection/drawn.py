@@ -10,7 +10,7 @@ from polyspan.chunked.workers import workers_for
 from polyspan.inputs.rows import missing_rows
 from polyspan.inputs.views import Views
 
-ENOUGH = 11  # samples of a group, each of which then has ten neighbours in it
+ENOUGH = 11  # samples of a group, each of which then has ten neighbors in it
 CHANCE = 0.01  # that a group has fewer in the part
 PART = 20_000  # samples of dask arrays that are looked at
 CHUNK = 131_072  # samples that are read together

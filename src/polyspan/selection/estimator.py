@@ -82,8 +82,8 @@ class ConsensusClusterer(Placing, TakesFiles):
     `NEMO`, `CGD` and `SNF` leave, and two scalings vote: the one that suits every view best, and
     one other. `print(model)` lists what ran.
 
-    A member is ranked by its agreement with the members of other families (mean normalised mutual
-    information) and by the modularity of its clusters on the neighbour graphs of the views. The
+    A member is ranked by its agreement with the members of other families (mean normalized mutual
+    information) and by the modularity of its clusters on the neighbor graphs of the views. The
     best third by the sum of both ranks enter the consensus, where a family in g scalings has the
     root of g votes; the samples are clustered (spectral clustering) by how often they put them
     together.
@@ -149,7 +149,7 @@ class ConsensusClusterer(Placing, TakesFiles):
         The figures behind it, and for every view whether it takes part, says nothing, disagrees
         with the others, or decides alone; see docs/structure.md.
     modularity_ : list of float
-        What every view says of the consensus: the modularity of ``labels_`` on its neighbour graph.
+        What every view says of the consensus: the modularity of ``labels_`` on its neighbor graph.
     evidence_ : dict
         What `count_clusters` measured; empty if the number was given.
     best_estimator_ : estimator
@@ -159,7 +159,7 @@ class ConsensusClusterer(Placing, TakesFiles):
     -----
     A sample may lack views: give its row there as NaN throughout (dense views only). Then only
     members that allow this run: `MeanGraph` and, up to 4,000 samples, `NEMO` and `GRMSC`. With more
-    than 20,000 samples neighbours are approximate: labels depend a little on the order of samples.
+    than 20,000 samples neighbors are approximate: labels depend a little on the order of samples.
 
     Views may also be dask arrays, which need not fit into memory; they are fitted on the active
     ``distributed.Client``, if there is one, and otherwise read in chunks. The pool is then
@@ -264,7 +264,7 @@ class ConsensusClusterer(Placing, TakesFiles):
             if others and not large:
                 by_number |= labels_for(views, others)
         told = _too_few(ran, table)
-        learnt = {
+        learned = {
             "certainty_": None if told else certainty,
             "n_clusters_": c,
             "scaling_": sentences,
@@ -280,8 +280,8 @@ class ConsensusClusterer(Placing, TakesFiles):
             **kept_for_placing(few, scalings, near),
         }
         if large:
-            learnt["_drawn"] = part.rows
-        return Solution(merged, extras=learnt, complaints=told)
+            learned["_drawn"] = part.rows
+        return Solution(merged, extras=learned, complaints=told)
 
     def _scalings_that_vote(
         self, views: Views, large: bool = False

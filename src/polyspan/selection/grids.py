@@ -80,7 +80,7 @@ def default_members(
 
     Each runs in every scaling; GRMSC, AnchorGRMSC and LMVSC in two of them, with unit length for
     every view. Samples that lack a view leave only the members that take them. Of many samples no
-    member needs more than time linear in their number, but for the neighbours of up to 20,000
+    member needs more than time linear in their number, but for the neighbors of up to 20,000
     samples, which are searched exactly.
 
     Parameters
@@ -88,7 +88,7 @@ def default_members(
     views : Views
         Checked views.
     n_clusters : int
-        Number of clusters, which limits neighbourhoods.
+        Number of clusters, which limits neighborhoods.
     device : str or None
         Where the members compute that can do so elsewhere.
     scalings : sequence of scalings
@@ -170,7 +170,7 @@ def chunked_members(
 
 
 def mean_graphs(n: int) -> list[Callable[..., MultiViewClusterer]]:
-    """`MeanGraph` with two numbers of neighbours, by what one calls with a scaling."""
+    """`MeanGraph` with two numbers of neighbors, by what one calls with a scaling."""
     return [
         partial(MeanGraph, n_neighbors=min(10, n - 1)),
         partial(MeanGraph, n_neighbors=min(20, n - 1), weights="self_tuning"),
@@ -178,7 +178,7 @@ def mean_graphs(n: int) -> list[Callable[..., MultiViewClusterer]]:
 
 
 def cheap_members(n: int, exact: bool) -> list[Callable[..., MultiViewClusterer]]:
-    """Members that need no optimisation, by what one calls with a scaling."""
+    """Members that need no optimization, by what one calls with a scaling."""
     means, more = mean_graphs(n), min(20, n - 1)
     early = [partial(ConcatSpectral, n_neighbors=min(k, n - 1)) for k in (10, 30)]
     if exact:
@@ -237,7 +237,7 @@ def anchor_solves(numbers: Sequence[int]) -> list[dict[str, Any]]:
 def pool_solves(n: int, n_clusters: int) -> list[dict[str, Any]]:
     """Parameters of `GRMSC` in the pool that change the representation; fewer for many samples.
 
-    These are the settings that vote: the orientation as printed in the paper, and ten neighbours
+    These are the settings that vote: the orientation as printed in the paper, and ten neighbors
     where clusters are larger, were rarely in the best third.
 
     Examples

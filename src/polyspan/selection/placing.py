@@ -3,7 +3,7 @@
 A new sample x is compared with the fitted samples in every view that it has, in the scalings that
 voted in the fit, with the means and spreads of the fitted columns. Its k nearest fitted samples
 vote for their clusters, each with the weight of self-tuning spectral clustering, where s is the
-distance to the 7th neighbour::
+distance to the 7th neighbor::
 
     votes_v(c) = sum_{j near x in view v, label c} exp(-d_xj^2 / (s_x s_j)),  scaled to sum 1
     votes(c)   = sum_v q_v votes_v(c) / sum_v q_v
@@ -14,7 +14,7 @@ modularity there (``modularity_``), at least 0. The sums are over the views that
 Whether x is like any of them: m_v is the mean distance to the k nearest in view v, less the mean of
 m_v over the fitted samples and divided by its standard deviation. The mean of m_v over the views,
 weighted by q_v, is compared with that of the fitted samples in the same views; likeness is the
-share of those that are at least as far from their neighbours.
+share of those that are at least as far from their neighbors.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ class Placed(NamedTuple):
 
     labels: np.ndarray  # (m,): the cluster with most votes
     certainty: np.ndarray  # (m,): share of the votes less that of the second cluster
-    likeness: np.ndarray  # (m,): share of the fitted samples at least as far from their neighbours
+    likeness: np.ndarray  # (m,): share of the fitted samples at least as far from their neighbors
     votes: np.ndarray  # (m, n_clusters): share of the votes of every cluster
 
 
@@ -123,7 +123,7 @@ def _weights(q: np.ndarray, there: np.ndarray) -> np.ndarray:
 def _place_in_view(
     one: Fitted, x: Any, labels: np.ndarray, c: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Votes in one view, and how far its samples are from their neighbours: means over scalings."""
+    """Votes in one view, and how far its samples are from their neighbors: means over scalings."""
     if sp.issparse(one.X):
         x = sp.csr_array(x)
     elif sp.issparse(x):
@@ -189,7 +189,7 @@ class Placing(MultiViewClusterer):
             it, or leave its name out.
         abstain : float, default=0.0
             Samples get -1 where less than this share of the fitted samples are as far from their
-            neighbours: they are unlike all that were fitted. 0 never abstains; 0.01, the default of
+            neighbors: they are unlike all that were fitted. 0 never abstains; 0.01, the default of
             ``polyspan predict``, is for samples farther than 99% of the fitted ones.
         return_certainty : bool, default=False
             Also return how certain each label is.
@@ -238,7 +238,7 @@ class Placing(MultiViewClusterer):
         -------
         Placed
             ``labels`` without any abstention; ``certainty``; ``likeness``, the share of the fitted
-            samples that are at least as far from their neighbours (0: farther than all of them);
+            samples that are at least as far from their neighbors (0: farther than all of them);
             and ``votes``, (m, n_clusters), the share of the votes of every cluster.
 
         Examples

@@ -1,4 +1,4 @@
-"""What the views say of a clustering: its modularity on their neighbour graphs."""
+"""What the views say of a clustering: its modularity on their neighbor graphs."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from polyspan.selection.viewgraphs import NEIGHBORS, modularity
 
 
 def scaled_neighbors(views: Views, scalings: Sequence[Sequence[Scaling]]) -> list[list[Near]]:
-    """Nearest neighbours, a list for each view with one entry for each of its scalings.
+    """Nearest neighbors, a list for each view with one entry for each of its scalings.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def scalings_by_view(scalings: Sequence[Sequence[Scaling]]) -> list[list[Scaling
 
 
 def symmetric_graphs(near: Sequence[Sequence[Near]]) -> list[list[sp.csr_array]]:
-    """Symmetric graphs of neighbours, in the same lists."""
+    """Symmetric graphs of neighbors, in the same lists."""
     return [[sp.csr_array((one.shares + one.shares.T) / 2) for one in own] for own in near]
 
 

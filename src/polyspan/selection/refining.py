@@ -1,11 +1,11 @@
 """Local moves: every sample of a clustering goes where the links it can trust go.
 
 Among many samples the members are cheap, and many of their errors are single samples on the wrong
-side of a border. Their neighbours in the views tell which side is right, but a view may also link
+side of a border. Their neighbors in the views tell which side is right, but a view may also link
 samples of different clusters, for reasons of its own. So a link counts as far as the members put
 its two ends together::
 
-    A_ij = mean of the views' neighbour graphs at (i, j) x share of the members with l_i = l_j
+    A_ij = mean of the views' neighbor graphs at (i, j) x share of the members with l_i = l_j
 
 and a sample moves to the cluster that raises the modularity of the labels on A most, as in the
 first phase of Louvain's method, but from a given clustering and with no cluster lost.
@@ -35,7 +35,7 @@ def refined(
     Parameters
     ----------
     graphs : list of lists of (n, n) csr_array
-        Symmetric neighbour graphs, one list for each view.
+        Symmetric neighbor graphs, one list for each view.
     labels : (m, n) array
         One row of labels per member.
     random_state : int

@@ -150,7 +150,7 @@ def nesting(labels: Mapping[int, np.ndarray]) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        For every pair of neighbouring numbers ``from`` and ``to``, and ``splits``: for every
+        For every pair of neighboring numbers ``from`` and ``to``, and ``splits``: for every
         cluster of the smaller number that splits, as a string, the clusters of the larger one that
         have at least 10% of it, the largest part first.
 

@@ -1,11 +1,11 @@
 """Two tests of structure: between views, and within a view. `find_structure` says what they mean.
 
-**Between views.** Each view is clustered by its neighbour graph, into several numbers of clusters.
+**Between views.** Each view is clustered by its neighbor graph, into several numbers of clusters.
 The statistic of two views is the modularity that the clusters of one have in the graph of the
 other, the mean over both directions. Null: the samples of one view are permuted against those of
 the other. This leaves every view as it is and takes away only what the views have in common, so the
 test is exact whatever the values are. For several pairs, every permutation counts with the largest
-of its standardised statistics.
+of its standardized statistics.
 
 **Within a view.** The statistic is the modularity that a view's clusters have in its own graph, the
 mean over the numbers of clusters. Correlated columns alone make a graph modular, and so do skewed
@@ -37,7 +37,7 @@ from scipy.stats import t as student
 from polyspan.clustering.spectral import spectral_eigenvectors
 from polyspan.graphs.knn import entry_rows, nearest_neighbors
 from polyspan.inputs.rows import missing_rows
-from polyspan.inputs.scaling import STANDARDISED, Scaling, scale_view
+from polyspan.inputs.scaling import STANDARDIZED, Scaling, scale_view
 
 FEWEST = 20  # samples; with fewer nothing is tested
 NEIGHBORS = 10
@@ -54,7 +54,7 @@ SMALLEST = 1e-5  # p-value within a view: less cannot be known from so few surro
 
 
 class Clustered(NamedTuple):
-    """The neighbour graph of a view, and its clusters for all of `NUMBERS`."""
+    """The neighbor graph of a view, and its clusters for all of `NUMBERS`."""
 
     i: np.ndarray  # ends of the links
     j: np.ndarray
@@ -187,7 +187,7 @@ def within(
     rows = some(np.flatnonzero(_present(X)), SAMPLES, rng)
     if len(rows) < FEWEST:
         return None, None
-    X, scale = _prepared(_columns(X[rows], scale in STANDARDISED, rng), name, scale)
+    X, scale = _prepared(_columns(X[rows], scale in STANDARDIZED, rng), name, scale)
     if X.shape[1] == 0:  # these samples are all equal
         return None, None
     observed = _own_modularities(scale_view(X, name, scale))
@@ -206,13 +206,13 @@ def within(
     return float(excess.max()), p
 
 
-def _columns(X: Any, standardised: bool, rng: np.random.Generator) -> np.ndarray:
+def _columns(X: Any, standardized: bool, rng: np.random.Generator) -> np.ndarray:
     """A dense copy without constant columns; of many, those that vary most, or some at random."""
     squares = X.multiply(X) if sp.issparse(X) else X**2
     size = np.asarray(squares.mean(axis=0)).ravel()
     variance = size - np.asarray(X.mean(axis=0)).ravel() ** 2
     vary = np.flatnonzero(variance > 1e-10 * size)
-    if standardised:
+    if standardized:
         kept = some(vary, COLUMNS, rng)
     else:
         kept = np.sort(vary[np.argsort(-variance[vary], kind="stable")[:COLUMNS]])
@@ -221,11 +221,11 @@ def _columns(X: Any, standardised: bool, rng: np.random.Generator) -> np.ndarray
 
 
 def _prepared(X: np.ndarray, name: str, scale: Scaling) -> tuple[np.ndarray, Scaling]:
-    """Standardise if asked, and make lengths alike if they do not count; returns what is left.
+    """Standardize if asked, and make lengths alike if they do not count; returns what is left.
 
     Samples of very different lengths would make columns heavy-tailed, and so the surrogates.
     """
-    if scale in STANDARDISED:
+    if scale in STANDARDIZED:
         X, scale = scale_view(X, name, "standard"), None if scale == "standard" else "unit"
     if scale == "unit":
         lengths = np.linalg.norm(X, axis=1, keepdims=True)

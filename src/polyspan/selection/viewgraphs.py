@@ -1,6 +1,6 @@
-"""What the neighbour graphs of the views say about the number of clusters, in seconds.
+"""What the neighbor graphs of the views say about the number of clusters, in seconds.
 
-Every view has a neighbour graph, the mean over a few scalings, and the mean of these graphs fuses
+Every view has a neighbor graph, the mean over a few scalings, and the mean of these graphs fuses
 the views. The mean graph and the graph of each view are clustered into every number that is tried.
 Nothing is random but the choice of samples where there are very many: the clusters start from a
 pivoted QR decomposition of the eigenvectors (A. Damle, V. Minden, L. Ying, "Simple, direct and
@@ -38,7 +38,7 @@ DENSE_BELOW = 1_000  # samples up to which a dense eigensolver is used
 
 
 class ViewGraphs(NamedTuple):
-    """Neighbour graphs of the samples that are looked at."""
+    """Neighbor graphs of the samples that are looked at."""
 
     mean: sp.csr_array
     views: list[sp.csr_array]  # one for each view; for a single view, one for each scaling
@@ -96,7 +96,7 @@ def labels_for(
 
 
 def view_graphs(views: Views, scales: Sequence[Scale] | None = None) -> ViewGraphs:
-    """Neighbour graphs of the views, each the mean over the scalings that fit into memory.
+    """Neighbor graphs of the views, each the mean over the scalings that fit into memory.
 
     Examples
     --------
@@ -190,7 +190,7 @@ def measure_numbers(
 
 
 def top_eigenvectors(W: sp.csr_array, c: int) -> tuple[np.ndarray, np.ndarray]:
-    """The c largest eigenvalues of the normalised graph and their eigenvectors, largest first.
+    """The c largest eigenvalues of the normalized graph and their eigenvectors, largest first.
 
     Examples
     --------
@@ -230,11 +230,11 @@ def cluster_vectors(V: np.ndarray, seed: int | None = None) -> np.ndarray:
     left, _, right = np.linalg.svd(V[pivots].T)
     first = np.argmax(np.abs(V @ (left @ right)), axis=1)
     Y = unit_rows(V)
-    centres = Y[pivots].copy()
+    centers = Y[pivots].copy()
     for j in np.unique(first):
-        centres[j] = Y[first == j].mean(axis=0)
+        centers[j] = Y[first == j].mean(axis=0)
     with quiet_kmeans():
-        model = KMeans(c, init=centres, n_init=1, max_iter=30).fit(Y)
+        model = KMeans(c, init=centers, n_init=1, max_iter=30).fit(Y)
         if seed is not None:
             other = KMeans(c, n_init=10, random_state=seed).fit(Y)
             model = min(model, other, key=lambda one: one.inertia_)

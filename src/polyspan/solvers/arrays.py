@@ -100,7 +100,7 @@ def _order_statistic(values: Array, rank: int) -> float:
         if int(xp.count_nonzero(inside)) <= 2**16:
             return float(xp.sort(values[inside])[rank - below])
         middle = low + (high - low) / 2
-        if middle in (low, high):  # neighbouring numbers: all values inside are one of the two
+        if middle in (low, high):  # neighboring numbers: all values inside are one of the two
             least = below + int(xp.count_nonzero(values == low))
             return low if rank < least else high
         left = int(xp.count_nonzero(values < middle))

@@ -1,7 +1,7 @@
 """Compute once what several fits on the same data have in common.
 
-Inside ``with sharing():`` the estimators keep reductions, graphs, factorisations and solutions,
-and later fits that need the same ones reuse them. Data are recognised by their content.
+Inside ``with sharing():`` the estimators keep reductions, graphs, factorizations and solutions,
+and later fits that need the same ones reuse them. Data are recognized by their content.
 """
 
 import hashlib
@@ -96,7 +96,7 @@ def sharing(limit: int = 2**30, store: Store | None = None) -> Iterator[Store]:
     >>> from polyspan.datasets import make_subspaces
     >>> views = make_subspaces(60, 3, random_state=0).views
     >>> with sharing() as store:
-    ...     for lam1 in (1.0, 10.0):  # one factorisation serves both
+    ...     for lam1 in (1.0, 10.0):  # one factorization serves both
     ...         model = GRMSC(3, lam1=lam1, random_state=0).fit(views)
     >>> store.saved > 0
     True

@@ -71,7 +71,7 @@ class TopEigenvectors:
     - with residuals ``C v - w v``, the root sum of squares of ``|residual| / sqrt(w)`` bounds the
       error of anything of the form ``A V f(w) V^T`` with ``C = A^T A`` and 1-Lipschitz
       ``s f(s^2)``; it must be below 1e-10 of the largest singular value;
-    - a Cholesky factorisation of ``limit - (C without the pairs found)`` exists only if no
+    - a Cholesky factorization of ``limit - (C without the pairs found)`` exists only if no
       eigenvalue above the limit was missed.
 
     If they fail or would cost more than a full eigendecomposition, the latter is used.

@@ -124,7 +124,7 @@ def _filtered(
     workers: Any, blocks: Sequence[Any], Ys: list[Any], NYs: list[Any], cut: float, dtype: Any
 ) -> list[Any]:
     """Chebyshev polynomial of N on Y that stays in [-1, 1] on [-1, cut], from Y and N Y."""
-    fixed = {"centre": (cut - 1) / 2, "half": (cut + 1) / 2}
+    fixed = {"center": (cut - 1) / 2, "half": (cut + 1) / 2}
     before, now = list(Ys), workers.map(_first, Ys, NYs, **fixed)
     for used in (Ys, NYs):
         used.clear()  # their memory is needed
@@ -144,8 +144,8 @@ def _dtype(block: sp.csr_array) -> Any:
     return block.dtype
 
 
-def _first(Y: np.ndarray, NY: np.ndarray, centre: float, half: float) -> np.ndarray:
-    return (NY - Y.dtype.type(centre) * Y) / Y.dtype.type(half)
+def _first(Y: np.ndarray, NY: np.ndarray, center: float, half: float) -> np.ndarray:
+    return (NY - Y.dtype.type(center) * Y) / Y.dtype.type(half)
 
 
 def _next(
@@ -153,11 +153,11 @@ def _next(
     now: np.ndarray,
     before: np.ndarray,
     whole: np.ndarray,
-    centre: float,
+    center: float,
     half: float,
 ) -> np.ndarray:
     found = block @ whole
-    found -= now.dtype.type(centre) * now
+    found -= now.dtype.type(center) * now
     found *= now.dtype.type(2 / half)
     found -= before
     return found

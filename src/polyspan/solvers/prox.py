@@ -106,7 +106,7 @@ class SingularThreshold:
 
     1. ``|A|_F <= t`` or ``|C|_F <= t^2`` prove Q = 0;
     2. the last call's vectors are refined until Q is accurate to ``1e-10 |A|``, and a
-       Cholesky factorisation proves that no singular value above t was missed
+       Cholesky factorization proves that no singular value above t was missed
        (`polyspan.solvers.eigen.TopEigenvectors`);
     3. a full eigendecomposition of C, when the rank is high or the proof fails.
 

@@ -1,4 +1,4 @@
-"""Exact reductions and factorisations shared by the solvers: results change only by rounding."""
+"""Exact reductions and factorizations shared by the solvers: results change only by rounding."""
 
 from collections.abc import Callable, Iterator, Sequence
 

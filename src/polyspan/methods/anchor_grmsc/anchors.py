@@ -17,7 +17,7 @@ from polyspan.solvers.arrays import Array
 from polyspan.solvers.eigen import eigh, highest_eigenpairs
 
 LINKS = 2**18  # between samples, whose coordinates are compared at a time
-SAMPLE = 20_000  # anchors and centres are learnt from at least this many samples
+SAMPLE = 20_000  # anchors and centers are learned from at least this many samples
 
 
 def choose_anchors(
@@ -25,9 +25,9 @@ def choose_anchors(
 ) -> list[np.ndarray]:
     """Choose m anchors, the same in every view, from a sample of all views (samples in rows).
 
-    ``"kmeans"`` takes the centres of k-means on the views side by side, ``"sample"`` the samples
+    ``"kmeans"`` takes the centers of k-means on the views side by side, ``"sample"`` the samples
     that seed it (k-means++); with as many anchors as samples, these are the anchors. In each view,
-    a centre is scaled to the mean length of the samples, because a mean is shorter than they are.
+    a center is scaled to the mean length of the samples, because a mean is shorter than they are.
 
     Examples
     --------
@@ -43,8 +43,8 @@ def choose_anchors(
         rows = kmeans_plusplus(whole, m, random_state=random_state)[1]
         return [_dense(X[rows]) for X in sample]
     with quiet_kmeans():
-        centres = KMeans(m, n_init=1, random_state=random_state).fit(whole).cluster_centers_
-    parts = np.split(centres, np.cumsum([X.shape[1] for X in sample])[:-1], axis=1)
+        centers = KMeans(m, n_init=1, random_state=random_state).fit(whole).cluster_centers_
+    parts = np.split(centers, np.cumsum([X.shape[1] for X in sample])[:-1], axis=1)
     return [
         (unit_rows(A) * _mean_length(X)).astype(X.dtype) for A, X in zip(parts, sample, strict=True)
     ]
@@ -105,7 +105,7 @@ def bipartite_graph(
     """Spectral coordinates of the graph between samples and anchors, from its m x m side.
 
     With B the links divided by the roots of the degrees on both sides, the left singular vectors
-    of B are the normalised eigenvectors of the samples; they are B V / s.
+    of B are the normalized eigenvectors of the samples; they are B V / s.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def link_spectrum(
     """The k largest eigenvalues of ``B^T B``, in ascending order, and the coordinates they give.
 
     They are the squared singular values of B, and the eigenvalues of ``B B^T``, the affinity of
-    samples by the anchors they share. It is normalised: its largest eigenvalue is 1.
+    samples by the anchors they share. It is normalized: its largest eigenvalue is 1.
 
     Examples
     --------
@@ -143,7 +143,7 @@ def link_spectrum(
 
 
 def nearest_center(Y: np.ndarray, centers: np.ndarray) -> np.ndarray:
-    """Cluster of every row: the nearest of the centres.
+    """Cluster of every row: the nearest of the centers.
 
     Examples
     --------
@@ -156,14 +156,14 @@ def nearest_center(Y: np.ndarray, centers: np.ndarray) -> np.ndarray:
 def smooth(
     workers: Threads | Cluster, Ys: Sequence[Any], spans: list[Span], graph: Any, steps: int
 ) -> list[Any]:
-    """Coordinates of all samples, moved towards those of neighbours that are alike, in steps.
+    """Coordinates of all samples, moved towards those of neighbors that are alike, in steps.
 
     With y_i the coordinates of sample i, of unit length, and s_ij the links of the graph::
 
         y_i <- y_i + sum_j s_ij max(0, y_i^T y_j) y_j / sum_j s_ij,  scaled to unit length
 
-    A neighbour in another cluster, which a corrupted view may suggest, has no weight, and a sample
-    that has only such neighbours, or none, stays.
+    A neighbor in another cluster, which a corrupted view may suggest, has no weight, and a sample
+    that has only such neighbors, or none, stays.
 
     Examples
     --------

@@ -9,7 +9,7 @@ from polyspan.chunked.workers import active_client, refuse_device
 from polyspan.inputs.devices import check_device
 from polyspan.inputs.memory import available_memory
 from polyspan.inputs.scaling import (
-    STANDARDISED,
+    STANDARDIZED,
     Scale,
     check_dense,
     check_products,
@@ -34,11 +34,11 @@ def kind_of_anchors(value: Any) -> str | None:
 
 
 def check_room(views: Views, m: int, k: int, size: int, device: str | None) -> None:
-    """Raise if m anchors and k neighbours, in numbers of ``size`` bytes, do not fit in memory."""
+    """Raise if m anchors and k neighbors, in numbers of ``size`` bytes, do not fit in memory."""
     n = views.n_samples
     reduced = sum(min(m, int(view.shape[1])) + 1 for view in views.arrays)
     # The state, four m x n matrices for the systems to solve, and half of the two-hop entries
-    # (there are fewer than k mutual neighbours) of every view, each with its column index.
+    # (there are fewer than k mutual neighbors) of every view, each with its column index.
     need = n * (size * (2 * reduced + 8 * m) + len(views.arrays) * k * k / 2 * (size + 4))
     client = active_client(views.arrays)
     free, where = available_memory(), "free"
@@ -64,11 +64,11 @@ def in_numpy(views: Views, scale: Scale) -> Views:
     check_products(views, scale)
     scales = scaling_per_view(scale, len(views.arrays))
     for view, name, one in zip(*views, scales, strict=True):
-        if one in STANDARDISED and sp.issparse(view):
+        if one in STANDARDIZED and sp.issparse(view):
             check_dense(view, name, one)
     arrays = [short_indices(x) if sp.issparse(x) else to_numpy(x) for x in views.arrays]
     for view, name, one in zip(arrays, views.names, scales, strict=True):
-        # Standardised views vary, and of most others the first rows do.
+        # Standardized views vary, and of most others the first rows do.
         if one == "unit" and is_constant(unit(view[:100])) and is_constant(unit(view)):
             raise constant_view(name, one, view.shape[1])
     return Views(arrays, views.names)

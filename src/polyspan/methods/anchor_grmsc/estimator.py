@@ -26,7 +26,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from polyspan.base import About, OnDevice, Penalised
+from polyspan.base import About, OnDevice, Penalized
 from polyspan.base.files import TakesFiles
 from polyspan.chunked.chunks import Rows, Span, inspect, make_chunks, take_samples
 from polyspan.chunked.sources import is_large, open_views
@@ -66,7 +66,7 @@ from polyspan.solvers.eigen import eigh
 from polyspan.solvers.loop import Solution
 
 
-class AnchorGRMSC(OnDevice, Penalised, TakesFiles):
+class AnchorGRMSC(OnDevice, Penalized, TakesFiles):
     """GRMSC for up to millions of samples, represented by anchors; also on Dask, or on a GPU.
 
     Parameters
@@ -76,11 +76,11 @@ class AnchorGRMSC(OnDevice, Penalised, TakesFiles):
     n_anchors : int or None, default=None
         Number m of anchors; None is min(n, max(100, 5 n_clusters)). Cost and memory grow like m.
     anchors : {"kmeans", "sample"} or array of int, default="kmeans"
-        Centres of k-means on the views side by side (learnt from 20,000 samples or 1% of them),
+        Centers of k-means on the views side by side (learned from 20,000 samples or 1% of them),
         samples chosen by k-means++, or the indices of the samples to use. With all samples as
         anchors this is exactly GRMSC in float64; in float32 ``mu0`` is higher.
     n_neighbors : int or None, default=None
-        Neighbours k of the graphs; None is min(10, n - 1). Exact up to 20,000 samples; above, only
+        Neighbors k of the graphs; None is min(10, n - 1). Exact up to 20,000 samples; above, only
         near cells are searched, see ``recall_``, and ties depend on the order of the samples.
     lam1, lam2 : float, default=0.1 and 1.0
         Weights of the errors and of the graphs.
@@ -93,13 +93,13 @@ class AnchorGRMSC(OnDevice, Penalised, TakesFiles):
     n_kept : int, default=5
         Links kept by ``affinity="sparse"``; with many anchors fewer are often better.
     smoothing : int, default=10
-        Steps in which the spectral coordinates of a sample move towards those of its neighbours in
+        Steps in which the spectral coordinates of a sample move towards those of its neighbors in
         the views that are alike; 0, or ``lam2=0``, clusters the links to anchors alone.
     second_width : {"own", "first"}, default="own"
         Width of the second-order Gaussian, as in `GRMSC`. Medians of distances are taken over at
         most 2,000 samples.
     scale : {"unit", "standard+unit", "standard", None} or one per view, default="unit"
-        Scales samples to unit length; ``"standard+unit"`` standardises the features first.
+        Scales samples to unit length; ``"standard+unit"`` standardizes the features first.
     rho, mu_max : float, default=1.9 and 1e6
         Growth and limit of the penalty mu.
     mu0 : float or None, default=None
@@ -113,7 +113,7 @@ class AnchorGRMSC(OnDevice, Penalised, TakesFiles):
         which float32 does not always reach.)
     n_init : int, default=20
         Restarts of k-means on the spectral embedding of up to 20,000 samples; the others are
-        assigned to the nearest centre.
+        assigned to the nearest center.
     dtype : {"auto", "float32", "float64"}, default="auto"
         Type of the numbers in the solver; ``"auto"`` is float32 for more than 20,000 samples,
         otherwise that of the input.
@@ -123,7 +123,7 @@ class AnchorGRMSC(OnDevice, Penalised, TakesFiles):
         Number of threads; None is as many as BLAS may use. The result does not depend on it.
     device : str or None, default=None
         An accelerator on which Z is solved for, such as ``"cuda"`` (needs torch; not with Dask),
-        and the neighbours of more than 20,000 samples are searched, up to 200,000 exactly. The rest
+        and the neighbors of more than 20,000 samples are searched, up to 200,000 exactly. The rest
         is computed on the CPU.
     views : list of slices or of column lists, default=None
         Cuts a single 2-D ``X`` in memory into views, for pipelines and grid search.
@@ -141,7 +141,7 @@ class AnchorGRMSC(OnDevice, Penalised, TakesFiles):
     representation_ : (m, n) array
         Z; column j is sample j in terms of the anchors. Not kept when fitted on a Dask cluster.
     recall_ : list of float
-        Per view, the share of the true neighbours of 300 samples that was found; 1.0 if the
+        Per view, the share of the true neighbors of 300 samples that was found; 1.0 if the
         search was exact. Below 0.8 there is a warning.
     alpha_ : float
         The alpha that was used.
@@ -162,7 +162,7 @@ class AnchorGRMSC(OnDevice, Penalised, TakesFiles):
     at the solution is ``(Tr(Z^T Psi^-1 Z) + Tr Psi) / 2``, a sum over samples; a new sample x
     solves its own part, ``min_z z^T Psi^-1 z / 2 + lam1 sum_k |x_k - A_k z|``, to convergence.
     The graphs are not used, because a new sample has no row in them. Then the links ``|z|`` are
-    embedded like those of the fit, and the nearest centre gives the label.
+    embedded like those of the fit, and the nearest center gives the label.
 
     Examples
     --------
@@ -233,10 +233,10 @@ class AnchorGRMSC(OnDevice, Penalised, TakesFiles):
             own = self._given("n_clusters", "smoothing", "n_init")
             clusters = cluster_links(workers, Zs, spans, neighbors, rng, n_kept=kept, **own)
             # Plain tuples can be saved.
-            learnt = {"_bipartite": tuple(clusters.graph), "_centers": clusters.centers}
+            learned = {"_bipartite": tuple(clusters.graph), "_centers": clusters.centers}
             if client is None:
-                learnt["representation_"] = np.concatenate(Zs).T
-        return found._replace(Z=clusters.labels, extras=found.extras | learnt)
+                learned["representation_"] = np.concatenate(Zs).T
+        return found._replace(Z=clusters.labels, extras=found.extras | learned)
 
     def _represented(self, workers: Threads | Cluster, views: Views) -> "Represented":
         """Call `represent`, or reuse an earlier fit inside `polyspan.solvers.cache.sharing`."""

@@ -29,7 +29,7 @@ def sample_laplacian(
     device: str | None = None,
     searched: Sequence[Near] | None = None,
 ) -> tuple[Any, Any, list[float]]:
-    """Compute the Laplacian of all samples, their mean graph, and the recall of the neighbours.
+    """Compute the Laplacian of all samples, their mean graph, and the recall of the neighbors.
 
     Laplacian and mean graph stay on the workers; there is a recall for every view.
 
@@ -46,9 +46,9 @@ def sample_laplacian(
     random_state : RandomState
         Chooses the samples for the medians, the cells and the recall.
     device : str, optional
-        An accelerator that searches the neighbours of more than 20,000 samples.
+        An accelerator that searches the neighbors of more than 20,000 samples.
     searched : list, optional
-        The k nearest neighbours in every view, if they are known; otherwise they are searched.
+        The k nearest neighbors in every view, if they are known; otherwise they are searched.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def sample_laplacian(
 
 
 def exact_neighbors(views: Views, scale: Scale, k: int) -> list[Near] | None:
-    """The neighbours of a middling number of samples in memory, which other methods need as well.
+    """The neighbors of a middling number of samples in memory, which other methods need as well.
 
     None where the graphs are those of GRMSC, or every pair would be too many.
 
@@ -113,7 +113,7 @@ def exact_neighbors(views: Views, scale: Scale, k: int) -> list[Near] | None:
 
 
 def _as_found(near: Near, dtype: Any) -> Found:
-    """Neighbours in rows of equal length, with -1 where a sample has fewer."""
+    """Neighbors in rows of equal length, with -1 where a sample has fewer."""
     counts, i = np.diff(near.shares.indptr), near.rows
     place = np.arange(len(i)) - near.shares.indptr[i]
     wide = len(counts), int(counts.max())
@@ -130,10 +130,10 @@ def _on_device(chunks: list[Any], spans: list[Any], view: int, k: int, device: A
 
 
 def unreliable(recalls: Sequence[float]) -> list[Warning]:
-    """Warnings about views in which too few neighbours were found."""
+    """Warnings about views in which too few neighbors were found."""
     return [
         UserWarning(
-            f"Only {found:.0%} of the neighbours in view {view} were found: the graph of this view "
+            f"Only {found:.0%} of the neighbors in view {view} were found: the graph of this view "
             "is not reliable; reduce its number of features first."
         )
         for view, found in enumerate(recalls)

@@ -23,7 +23,7 @@
   function showTheme() {
     themeButton.setAttribute("aria-pressed", String(isDark()));
     themeButton.textContent = isDark() ? "Light" : "Dark";
-    themeButton.setAttribute("aria-label", isDark() ? "Switch to light colours" : "Switch to dark colours");
+    themeButton.setAttribute("aria-label", isDark() ? "Switch to light colors" : "Switch to dark colors");
     paintAll();
   }
   themeButton.addEventListener("click", () => {
@@ -98,8 +98,8 @@
     return dot;
   }
   const UNKNOWN = "#b4b8bf";
-  const column = () => data.known[Number(paint)];  // what the map is coloured by, if it is known
-  function shades() {  // the colours in use; the last one of a known column is for unknown values
+  const column = () => data.known[Number(paint)];  // what the map is colored by, if it is known
+  function shades() {  // the colors in use; the last one of a known column is for unknown values
     if (paint === "cluster") return clusters.map((one) => one.color);
     if (paint === "certainty") return rampColors;
     return [...(column().colors || rampColors), UNKNOWN];
@@ -147,7 +147,7 @@
     ink.globalAlpha = 1;
     drawNames();
   }
-  function drawNames() {  // not everyone can tell the colours apart: names in the middle of clusters
+  function drawNames() {  // not everyone can tell the colors apart: names in the middle of clusters
     const xs = clusters.map(() => []), ys = clusters.map(() => []);
     for (let i = 0; i < n; i++) { xs[codes[i]].push(px[i]); ys[codes[i]].push(py[i]); }
     const middle = (list) => { list.sort((a, b) => a - b); return list[list.length >> 1]; };
@@ -535,7 +535,7 @@
     };
     return rows.map((row) => row.map(field).join(",")).join("\n") + "\n";
   }
-  function svgText(svg) {  // with its colours, so that it can stand alone
+  function svgText(svg) {  // with its colors, so that it can stand alone
     const copied = svg.cloneNode(true), box = svg.viewBox.baseVal;
     const style = document.createElementNS(svg.namespaceURI, "style");
     style.textContent = data.style;

@@ -14,7 +14,6 @@ from scipy import sparse
 
 from polyspan.datasets.columns import Columns, as_numbers, is_id_name, is_like_id, quoted
 from polyspan.datasets.files import load_file
-from polyspan.datasets.held import held_tables
 from polyspan.datasets.ids import (
     Table,
     all_whole,
@@ -23,6 +22,7 @@ from polyspan.datasets.ids import (
     may_number_rows,
     numbers_rows,
 )
+from polyspan.datasets.in_memory import held_tables
 from polyspan.datasets.readers import check_file, read_file
 from polyspan.datasets.rfiles import RTable
 from polyspan.datasets.safety import check_links

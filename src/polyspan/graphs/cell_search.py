@@ -1,4 +1,4 @@
-"""The search for neighbours in cells, the regions around centres: first in the own, then beyond.
+"""The search for neighbors in cells, the regions around centers: first in the own, then beyond.
 
 A sample is compared with all samples of its own cell, then, cell by cell, with those of the next
 nearest cells that are closer than the k-th found so far, which one product of matrices and a
@@ -22,7 +22,7 @@ TABLE = 2**18  # products compared at a time, which fit in the cache
 
 
 class Found(NamedTuple):
-    """Nearest neighbours of some samples: their numbers and squared distances, nearest first.
+    """Nearest neighbors of some samples: their numbers and squared distances, nearest first.
 
     Where fewer than k were found, the number is -1 and the distance infinite. ``shares`` says how
     much each counts where samples are tied for the last places, which may be more than k then (see
@@ -76,7 +76,7 @@ def search_cells(
     chunks, spans : list
         Chunks of all views, and their first and last rows.
     view, k : int
-        The view, and the number of neighbours.
+        The view, and the number of neighbors.
     cells : list of (rows, probes) arrays
         Cells of the samples of every chunk, their own first.
     n_cells, probes : int
@@ -174,7 +174,7 @@ def _by_cell(parts: Sequence[Members]) -> Iterator[tuple[Any, ...]]:
 
 
 def _search_own(parts: Sequence[Members], k: int) -> Pairs:
-    """Search every cell of a group for the neighbours of its own samples."""
+    """Search every cell of a group for the neighbors of its own samples."""
     found = [
         _narrow(np.empty(0, int), np.empty((0, k), int), np.empty((0, k), parts[0].base.dtype))
     ]
@@ -187,7 +187,7 @@ def _search_beyond(parts: Sequence[Members], k: int) -> Pairs:
     """Search every cell of a group for those of other cells, which know some already."""
     found = [_narrow(np.empty(0, int), np.empty(0, int), np.empty(0, parts[0].base.dtype))]
     for Q, rows, limits, B, ids in _by_cell(parts):
-        some = np.isinf(limits)  # no k-th neighbour is known
+        some = np.isinf(limits)  # no k-th neighbor is known
         if some.any():
             found.append(_pairs(rows[some], nearest_of(Q[some], rows[some], B, ids, k)))
         if not some.all():

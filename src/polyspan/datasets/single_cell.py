@@ -14,7 +14,7 @@ from polyspan.datasets.textfiles import read_csv
 
 N_COMPONENTS = 20
 N_GENES = 2_000  # of largest dispersion
-CELL_TOTAL = 10_000  # counts of every cell after normalisation
+CELL_TOTAL = 10_000  # counts of every cell after normalization
 
 
 def citeseq_pbmc(rna: Path, protein: Path, truth: Path) -> Content:
@@ -25,7 +25,7 @@ def citeseq_pbmc(rna: Path, protein: Path, truth: Path) -> Content:
     cells = [one for one in genes.rows if types.get(one, "unknown") != "unknown"]
     counts, marks = (_rows(table, cells) for table in (genes, proteins))
     expressed = most_dispersed(log_normalized(counts))
-    views = [principal_components(expressed), centred_log_ratio(marks)]
+    views = [principal_components(expressed), centered_log_ratio(marks)]
     classes = np.array([types[one] for one in cells])
     return Content(views, classes, {"id": np.array(cells), "type": classes})
 
@@ -82,12 +82,12 @@ def _shares(counts: Any) -> Any:
     return sparse.csr_array(sparse.diags_array(1 / counts.sum(axis=1)) @ counts)
 
 
-def centred_log_ratio(counts: Any) -> NDArray[np.float64]:
+def centered_log_ratio(counts: Any) -> NDArray[np.float64]:
     """log(x + 1) of the counts, minus its mean over the cell.
 
     Examples
     --------
-    >>> centred_log_ratio(np.array([[0.0, 1.0], [3.0, 3.0]])).round(3)
+    >>> centered_log_ratio(np.array([[0.0, 1.0], [3.0, 3.0]])).round(3)
     array([[-0.347,  0.347],
            [ 0.   ,  0.   ]])
     """
@@ -112,7 +112,7 @@ def most_dispersed(matrix: Any, n: int = N_GENES) -> Any:
 
 
 def principal_components(matrix: Any, n: int = N_COMPONENTS) -> NDArray[np.float64]:
-    """The first principal components of a sparse matrix, centred without becoming dense."""
+    """The first principal components of a sparse matrix, centered without becoming dense."""
     from sklearn.decomposition import PCA
 
     # ARPACK starts from a drawn vector, and scikit-learn fixes the signs.
@@ -120,7 +120,7 @@ def principal_components(matrix: Any, n: int = N_COMPONENTS) -> NDArray[np.float
 
 
 def latent_semantic(matrix: Any, n: int = N_COMPONENTS) -> NDArray[np.float64]:
-    """Components 2 to n + 1 of a sparse matrix that is not centred; the first tells cell totals."""
+    """Components 2 to n + 1 of a sparse, uncentered matrix; the first tells cell totals."""
     from sklearn.decomposition import TruncatedSVD
 
     svd = TruncatedSVD(n + 1, algorithm="arpack", random_state=0)
