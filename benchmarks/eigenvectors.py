@@ -32,8 +32,8 @@ from polyspan.graphs.neighbors import approximate_neighbors
 from polyspan.inputs.scaling import scale_views
 from polyspan.inputs.views import check_views
 from polyspan.metrics import clustering_scores
+from polyspan.runtime.threads import Threads, bounds
 from polyspan.solvers import filtered
-from polyspan.solvers.threads import Threads, bounds
 
 C = 10
 SAMPLES = 100_000

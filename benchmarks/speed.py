@@ -36,11 +36,11 @@ from polyspan import GRMSC, ConcatSpectral, __version__  # noqa: E402
 from polyspan.clustering.affinity import affinity_matrix  # noqa: E402
 from polyspan.clustering.spectral import spectral_clustering  # noqa: E402
 from polyspan.datasets import load_dataset  # noqa: E402
-from polyspan.inputs.devices import move_arrays  # noqa: E402
 from polyspan.inputs.scaling import scale_views  # noqa: E402
 from polyspan.inputs.views import check_views  # noqa: E402
 from polyspan.methods.grmsc import graph_laplacian, solve_grmsc  # noqa: E402
 from polyspan.metrics import clustering_scores  # noqa: E402
+from polyspan.runtime.devices import move_arrays  # noqa: E402
 from polyspan.solvers import prox  # noqa: E402
 from polyspan.solvers.loop import Run  # noqa: E402
 from polyspan.solvers.reductions import reduce_rows  # noqa: E402

@@ -93,7 +93,7 @@ MODULES = {
     "polyspan.figures": "Figures of the results of a fit.",
     "polyspan.explain": "What the clusters are: features, known columns, survival.",
     "polyspan.report": "The report of a fit as one HTML file.",
-    "polyspan.solvers.cache": "Sharing work between fits on the same data.",
+    "polyspan.runtime.cache": "Sharing work between fits on the same data.",
     "polyspan.solvers.loop": "The loop around a solver, and how to watch it.",
     "polyspan.bench": "Comparisons of methods.",
     "polyspan.base": "The base classes, for those who write a method.",

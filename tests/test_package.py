@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import polyspan
-from polyspan.solvers import cache, loop
+from polyspan.runtime import cache
+from polyspan.solvers import loop
 
 HEAVY = {"numpy", "scipy", "sklearn", "pandas", "rich", "matplotlib", "joblib", "threadpoolctl"}
 

@@ -17,7 +17,7 @@ from polyspan import GRMSC, METHODS, AnchorGRMSC, ConcatSpectral, sharing
 from polyspan.clustering import spectral
 from polyspan.clustering.spectral import quiet_kmeans, spectral_eigenvectors
 from polyspan.datasets import make_subspaces
-from polyspan.solvers.cache import Store
+from polyspan.runtime.cache import Store
 
 
 def planted(n=30):

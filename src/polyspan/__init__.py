@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from polyspan.methods.ssc import SSC
     from polyspan.methods.tsvdmsc import TSVDMSC
     from polyspan.persistence import load_model, save_model
+    from polyspan.runtime.cache import sharing
     from polyspan.selection.count import count_clusters
     from polyspan.selection.estimator import ConsensusClusterer
-    from polyspan.solvers.cache import sharing
     from polyspan.solvers.loop import watching
 
 __version__ = "0.1.0"
@@ -118,7 +118,7 @@ _HOMES = {  # where the names are written
     "count_clusters": "polyspan.selection.count",
     "load_model": "polyspan.persistence",
     "save_model": "polyspan.persistence",
-    "sharing": "polyspan.solvers.cache",
+    "sharing": "polyspan.runtime.cache",
     "watching": "polyspan.solvers.loop",
 }
 _ROOMS = (  # what `import polyspan` alone gives besides

@@ -63,7 +63,7 @@ def _rows(data: Any, model: Any) -> Any:
     import numpy as np
 
     from polyspan.inputs.ids import as_ids, first_repeated
-    from polyspan.solvers.messages import warn_user
+    from polyspan.runtime.messages import warn_user
 
     here, n = as_ids(data.obs_names), len(model.labels_)
     known = getattr(model, "sample_ids_", None)

@@ -12,8 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from polyspan.atomic import check_place, replacing
-from polyspan.inputs.optional import require
-from polyspan.solvers.arrays import to_numpy
+from polyspan.runtime.arrays import to_numpy
+from polyspan.runtime.optional import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,6 +5,7 @@ is read with ``allow_pickle=False``, and only `ConsensusClusterer` and the class
 `polyspan.METHODS` are created from it.
 """
 
+import ast
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,18 +17,18 @@ from array_api_compat import is_array_api_obj
 from sklearn.utils.validation import check_is_fitted
 
 from polyspan.atomic import replacing
-from polyspan.base import MultiViewClusterer, is_fitted
+from polyspan.base import MultiViewClusterer, fitted_names
 from polyspan.datasets.sizes import check_size
 from polyspan.inputs.sparse import check_sparse
 from polyspan.methods import METHODS
+from polyspan.runtime.arrays import to_numpy
 from polyspan.selection import ConsensusClusterer
-from polyspan.solvers.arrays import to_numpy
 
 CLASSES: dict[str, type[MultiViewClusterer]] = {
     "ConsensusClusterer": ConsensusClusterer,
     **{cls.__name__: cls for cls in METHODS.values()},
 }
-FORMAT = 1  # increased whenever older versions cannot read the file
+FORMAT = 2  # increased whenever older versions cannot read the file; 1 had quotes in view names
 _TEXT = "polyspan"  # name of the JSON text among the arrays
 
 
@@ -105,7 +106,8 @@ def load_model(path: str | Path) -> Any:
                     f"was saved by polyspan {text['version']} in a newer format: update polyspan "
                     "to read it."
                 )
-            reader = _Reader(text["estimators"], {name: file[name] for name in file.files})
+            arrays = {name: file[name] for name in file.files}
+            reader = _Reader(text["estimators"], arrays, text["format"])
         return reader.get(text["model"])
     except _Refused as error:
         raise ValueError(f"{path} {error}") from None
@@ -194,7 +196,7 @@ class _Writer:
         number = len(self.estimators)
         self.estimators.append({})  # takes its place before the estimators inside it
         name, params = type(model).__name__, model.get_params(deep=False)
-        fitted = {key: value for key, value in vars(model).items() if key not in params}
+        fitted = {key: vars(model)[key] for key in vars(model) if key in fitted_names(type(model))}
         self.estimators[number] = {
             "class": name,
             "params": {key: self.put(x, f"{name}: {key}") for key, x in params.items()},
@@ -206,8 +208,10 @@ class _Writer:
 class _Reader:
     """Turn the JSON of `_Writer` back into values."""
 
-    def __init__(self, estimators: list[Any], arrays: dict[str, np.ndarray]) -> None:
-        self.arrays, self._states = arrays, estimators
+    def __init__(
+        self, estimators: list[Any], arrays: dict[str, np.ndarray], format: int = FORMAT
+    ) -> None:
+        self.arrays, self._states, self._format = arrays, estimators, format
         self._made: dict[int, Any] = {}
 
     def get(self, form: Any) -> Any:
@@ -260,7 +264,22 @@ class _Reader:
             )
         model = self._made[number] = cls(**params)
         for key, form in state["fitted"].items():
-            if not is_fitted(key):  # a file may set fitted attributes only
+            if key not in fitted_names(cls):  # a file may set fitted attributes only
                 raise ValueError(key)
             setattr(model, key, self.get(form))
+        if self._format == 1:
+            _name_views(model)
         return model
+
+
+def _name_views(model: Any) -> None:
+    """Translate what a model of format 1 knows of views: names were in quotes, "'rna'"."""
+
+    def name(quoted: str) -> str:
+        return str(ast.literal_eval(quoted)) if quoted[:1] in ("'", '"') else quoted
+
+    known = vars(model)
+    if "view_names_" in known:
+        known["view_names_"] = [name(view) for view in known["view_names_"]]
+    if columns := known.get("_view_columns"):
+        known["_view_columns"] = {name(view): columns[view] for view in columns}

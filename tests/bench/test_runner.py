@@ -15,7 +15,7 @@ from sklearn.utils import get_tags
 from threadpoolctl import threadpool_info
 
 from polyspan import GRMSC, METHODS
-from polyspan.base.spine import ViewTags
+from polyspan.base.estimator import ViewTags
 from polyspan.bench import read_protocol, read_rows, run_protocol, runner
 from polyspan.bench.jobs import Job, first_jobs
 from polyspan.bench.plan import Method, Source, load_source, sample_order
@@ -25,7 +25,7 @@ from polyspan.bench.store import alone
 from polyspan.bench.workers import share_cores, start_workers, stop_worker
 from polyspan.datasets import load_digits_views
 from polyspan.metrics import SCORES, clustering_scores
-from polyspan.solvers.cache import Store, active
+from polyspan.runtime.cache import Store, active
 
 PLANTED = Source("subspaces", "planted", {"n_samples": 30})
 KMEANS = Method("k-means", "concatkmeans", "default")

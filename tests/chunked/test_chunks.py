@@ -60,7 +60,7 @@ def test_lazy_arrays_are_read_by_rows(X, tmp_path, kind):
     assert is_large({"a": lazy})
     assert is_large(lazy)
     views, names = open_views({"a": lazy, "b": X})
-    assert names == ["'a'", "'b'"]
+    assert names == ["a", "b"]
     for view in views:
         np.testing.assert_array_equal(read(view, 9, 30), X[9:30])
 
@@ -139,22 +139,22 @@ def test_bad_rows_are_named(X):
     X = X.copy()
     X[[3, 48]] = np.nan
     where = r"\(2 of 50 samples: rows 3, 48\)"
-    with pytest.raises(ValueError, match="^view b contains NaN: drop or impute .*" + where):
+    with pytest.raises(ValueError, match="^view 'b' contains NaN: drop or impute .*" + where):
         check_content(look([np.eye(50), X]), ["a", "b"])
     X[[3, 48]] = np.inf
-    with pytest.raises(ValueError, match="^view b contains inf .*: drop or impute .*" + where):
+    with pytest.raises(ValueError, match="^view 'b' contains inf .*: drop or impute .*" + where):
         check_content(look([np.eye(50), X]), ["a", "b"])
 
 
 def test_constant_views_and_lost_samples(X):
     check_content(look([X, np.eye(50)]), ["a", "b"])
-    with pytest.raises(ValueError, match=r"^view b is constant \(all 50 samples are equal\)"):
+    with pytest.raises(ValueError, match=r"^view 'b' is constant \(all 50 samples are equal\)"):
         check_content(look([X, np.ones((50, 2))]), ["a", "b"])
     steps = np.repeat(np.arange(2.0), [7, 43])[:, None]  # constant within every chunk, not as whole
     check_content(look([steps + 1]), ["a"])
     X = X.copy()
     X[9] = 0
-    with pytest.warns(UserWarning, match=r"all zeros \(1 in view a, row 9\)"):
+    with pytest.warns(UserWarning, match=r"all zeros \(1 in view 'a', row 9\)"):
         check_content(look([X, X + 1]), ["a", "b"])
     with pytest.raises(ValueError, match=r"^1 of 50 samples are all zeros in every view \(row 9\)"):
         check_content(look([X, X]), ["a", "b"])

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from polyspan.clustering import coarse
 from polyspan.clustering.coarse import coarse_vectors, normalized_rows
-from polyspan.solvers.threads import Threads, bounds
+from polyspan.runtime.threads import Threads, bounds
 
 
 def planted(n=1200, c=3, per=12, seed=0):

@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 from polyspan.clustering import coarse, large
 from polyspan.clustering.large import cluster_graph
 from polyspan.metrics import clustering_scores
-from polyspan.solvers.threads import Threads
+from polyspan.runtime.threads import Threads
 
 
 @pytest.fixture(autouse=True)

@@ -133,7 +133,7 @@ def test_what_a_packed_file_holds_is_known_before_it_is_read(name, tmp_path, mon
     assert path.stat().st_size < 10**6
     # 8 MB, with headers of a few kB in some formats
     assert 8 * 10**6 <= unpacked_size(path, ending) < 8.1 * 10**6
-    monkeypatch.setattr("polyspan.inputs.memory.available_memory", lambda: 15 * 10**6)
+    monkeypatch.setattr("polyspan.runtime.memory.available_memory", lambda: 15 * 10**6)
     match = r"x?y?\..* holds about 0.007 GiB, and reading it takes about 2 times .* are free"
     with pytest.raises(MemoryError, match=match):
         load_views([path])

@@ -8,8 +8,8 @@ from sklearn.neighbors import kneighbors_graph
 
 from polyspan.graphs import knn, neighbors, on_device
 from polyspan.graphs.knn import diffused, local_kernel, mean_of_graphs, nearest_neighbors
-from polyspan.solvers.cache import sharing
-from polyspan.solvers.threads import Threads
+from polyspan.runtime.cache import sharing
+from polyspan.runtime.threads import Threads
 
 
 def normal(n=50, d=6, seed=0):

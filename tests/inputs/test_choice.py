@@ -109,7 +109,7 @@ KINDS = [
     ("make", "allowed", "words"), KINDS, ids=lambda x: getattr(x, "__name__", "")
 )
 def test_the_values_say_what_kind_of_data_they_are(make, allowed, words):
-    found = choose_scaling(make(), "'a'")
+    found = choose_scaling(make(), "a")
     assert found.allowed == allowed
     assert found.sentence.startswith("view 'a': ")
     assert words in found.sentence
@@ -166,7 +166,7 @@ def test_different_units_get_no_hint():
 
 def test_a_sentence_says_how_much_spreads_differ():
     X = rng().normal(5, 1, size=(2000, 8)) * np.repeat([1.0, 40.0], 4)
-    assert choose_scaling(X, "'lipid'").sentence == (
+    assert choose_scaling(X, "lipid").sentence == (
         "view 'lipid': columns differ in spread by a factor of 41, so they are standardized first"
     )
     X[:, 4:] *= 1e9

@@ -17,7 +17,7 @@ from polyspan.chunked.workers import Threads
 from polyspan.datasets import make_subspaces
 from polyspan.inputs.scaling import SCALES, feature_moments, scale_views
 from polyspan.inputs.views import Views, check_views
-from polyspan.solvers.cache import sharing
+from polyspan.runtime.cache import sharing
 
 SEVERAL = [name for name, cls in METHODS.items() if not get_tags(cls()).single_view]
 SCALED = [name for name in SEVERAL if "scale" in METHODS[name].parameter_checks()]

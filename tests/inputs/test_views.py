@@ -7,9 +7,9 @@ import pytest
 import scipy.sparse as sp
 from cases import case
 
-from polyspan.inputs.memory import available_memory, check_memory
 from polyspan.inputs.scaling import numpy_views, scale_views
 from polyspan.inputs.views import Views, check_views
+from polyspan.runtime.memory import available_memory, check_memory
 
 FORMATS = ["csr", "csc", "coo", "lil", "dok", "dia", "bsr"]
 
@@ -30,7 +30,7 @@ def test_a_list_or_tuple_is_several_views(form):
 
 def test_a_dict_gives_the_names():
     found = check_views({"text": data(), 3: data(d=1)})
-    assert found.names == ["'text'", "3"]
+    assert found.names == ["text", "3"]
     assert [view.shape for view in found.arrays] == [(8, 4), (8, 1)]
 
 

@@ -4,9 +4,9 @@ from sklearn.cluster import DBSCAN, KMeans
 from sklearn.metrics import normalized_mutual_info_score
 
 from polyspan import GRMSC, LRR, BestSingleView, ConcatKMeans
+from polyspan.base import Representation
 from polyspan.clustering.spectral import spectral_clustering
 from polyspan.datasets import make_subspaces
-from polyspan.solvers.loop import Solution
 
 
 def mixed(n_good=2, n_noise=1, n=60):
@@ -130,7 +130,7 @@ def test_an_affinity_of_zeros_is_no_division_by_zero():
         """Finds nothing."""
 
         def solve(self, views, Xs):
-            return Solution(np.zeros((views.n_samples, views.n_samples)), 1)
+            return Representation(np.zeros((views.n_samples, views.n_samples)), n_iter=1)
 
     views, _ = mixed()
     labels = BestSingleView(Nothing(3, random_state=0)).fit_predict(views)

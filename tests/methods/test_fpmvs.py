@@ -207,7 +207,7 @@ def test_other_forms_of_views(form):
 
 
 def test_memory_is_linear_and_checked(monkeypatch):
-    monkeypatch.setattr("polyspan.base.spine.available_memory", lambda: 2**20)
+    monkeypatch.setattr("polyspan.base.estimator.available_memory", lambda: 2**20)
     FPMVS(3, random_state=0).fit(cones(500)[0])  # 2 MB for a single 500 x 500 matrix
     match = r"^FPMVS on 3000 samples needs about [\d.]+ GiB for its 93 numbers per sample"
     with pytest.raises(MemoryError, match=match):

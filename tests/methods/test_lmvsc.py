@@ -153,7 +153,7 @@ def test_wrong_number_of_anchors(m, match):
 
 
 def test_memory_is_linear_and_checked(monkeypatch):
-    monkeypatch.setattr("polyspan.base.spine.available_memory", lambda: 3 * 2**19)
+    monkeypatch.setattr("polyspan.base.estimator.available_memory", lambda: 3 * 2**19)
     LMVSC(3, random_state=0).fit(planted(500).views)  # 2 MB for a single 500 x 500 matrix
     match = r"^LMVSC on 2000 samples needs about [\d.]+ GiB for its 2\d\d numbers .*anchors"
     with pytest.raises(MemoryError, match=match):

@@ -14,7 +14,7 @@ from polyspan.datasets import load_dataset, make_subspaces
 from polyspan.graphs import knn, neighbors
 from polyspan.methods.meangraph import neighbor_graph
 from polyspan.metrics import clustering_scores
-from polyspan.solvers.threads import Threads, bounds
+from polyspan.runtime.threads import Threads, bounds
 
 
 def literal(X, k, weights):
@@ -128,7 +128,7 @@ def large(monkeypatch):
     for module in (knn, neighbors):
         monkeypatch.setattr(module, "EXACT_BELOW", 500)
     monkeypatch.setattr(neighbors, "CELL", 200)
-    monkeypatch.setattr("polyspan.base.graph.LARGE", 500)
+    monkeypatch.setattr("polyspan.base.outcome.LARGE", 500)
 
 
 @pytest.mark.parametrize("weights", ["binary", "self_tuning"])
@@ -150,7 +150,7 @@ def test_many_samples(large, weights, lacking):
 )
 def test_files_have_the_labels_of_arrays(large, tmp_path, monkeypatch, lacking, given):
     views, labels = planted(lacking)
-    monkeypatch.setattr("polyspan.base.files.CHUNK", 300)
+    monkeypatch.setattr("polyspan.methods.meangraph.CHUNK", 300)
     paths = [tmp_path / f"{i}.npy" for i in range(3)]
     for path, X in zip(paths, views, strict=True):
         np.save(path, X)

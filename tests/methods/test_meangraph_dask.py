@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from polyspan import MeanGraph
-from polyspan.base import files
 from polyspan.datasets import make_subspaces
 from polyspan.graphs import knn, neighbors
+from polyspan.methods import meangraph
 from polyspan.metrics import clustering_scores
 
 da = pytest.importorskip("dask.array")
@@ -23,10 +23,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("dask")]
 @pytest.fixture
 def views(monkeypatch):
     """Views of which some samples lack one; 500 of them count as many."""
-    for module in (knn, neighbors, files):
+    for module in (knn, neighbors, meangraph):
         monkeypatch.setattr(module, "EXACT_BELOW", 500)
     monkeypatch.setattr(neighbors, "CELL", 200)
-    monkeypatch.setattr("polyspan.base.graph.LARGE", 500)
+    monkeypatch.setattr("polyspan.base.outcome.LARGE", 500)
     data = make_subspaces(2400, 4, n_features=[20, 30], noise=0.05, outliers=0.05)
     gone = np.random.default_rng(0).random(2400) < 0.1
     return [np.where(gone[:, None], np.nan, data.views[0]), data.views[1]]

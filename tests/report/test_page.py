@@ -10,7 +10,7 @@ from sklearn.utils import get_tags
 
 from polyspan import GRMSC, LRR, METHODS, ConcatKMeans, ConcatSpectral
 from polyspan.datasets import make_subspaces
-from polyspan.report import measure, parts
+from polyspan.report import markup, measure
 
 NASTY = [
     "<script>window.hacked=1</script>",
@@ -108,20 +108,20 @@ def test_all_user_strings_are_text(tmp_path):
         assert sum(tag == "script" for tag, _ in page.elements) == 2
         assert sum(tag == "img" for tag, _ in page.elements) == 1
         assert not any(key.startswith("on") for _, attrs in page.elements for key in attrs)
-        cleaned = parts.clean(name)
+        cleaned = markup.clean(name)
         assert page.shown.count(cleaned) >= 5  # heading, title, note, command, tables
-    assert data_of(text)["ids"] == [parts.clean(name) for name in NASTY]
+    assert data_of(text)["ids"] == [markup.clean(name) for name in NASTY]
     assert data_of(text)["clusters"][0]["name"] in NASTY[:2]
     assert "\x00" not in text
-    assert parts.clean("a\ud800\x00b") == "a\ufffd\ufffdb"
+    assert markup.clean("a\ud800\x00b") == "a\ufffd\ufffdb"
 
 
 def test_addresses_in_memory_do_not_show(tmp_path, digits):
     data, _ = digits
     odd = ConcatSpectral(n_clusters=10, random_state=np.random.RandomState(0)).fit(data.views)
     assert " at 0x" not in report(tmp_path, data, odd)
-    assert parts.setting(print).startswith("<built-in function print")
-    assert parts.setting(lambda: 0).endswith("<lambda>>")
+    assert markup.setting(print).startswith("<built-in function print")
+    assert markup.setting(lambda: 0).endswith("<lambda>>")
 
 
 def test_certainty_says_where_it_comes_from(tmp_path, digits):

@@ -657,7 +657,7 @@ def test_clone_and_a_second_fit(planted):
 def test_views_by_name(planted):
     named = dict(zip(("rna", "protein"), planted.views, strict=True))
     model = ConsensusClusterer(3, members=SMALL[-3:], random_state=0).fit(named)
-    assert model.view_names_ == ["'rna'", "'protein'"]
+    assert model.view_names_ == ["rna", "protein"]
 
 
 def test_how_it_shows(planted):

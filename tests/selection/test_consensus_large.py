@@ -13,9 +13,9 @@ from polyspan.datasets import make_subspaces
 from polyspan.inputs.choice import choose_scaling, scalings_for
 from polyspan.inputs.views import Views, check_views
 from polyspan.metrics import clustering_scores
+from polyspan.runtime.cache import sharing
 from polyspan.selection import ConsensusClusterer, count_clusters
 from polyspan.selection.grids import anchor_grid, default_members, exactly
-from polyspan.solvers.cache import sharing
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +130,7 @@ def test_a_gpu_takes_more_samples(monkeypatch):
 def test_too_little_memory_for_exact_solutions_means_anchors(planted, monkeypatch):
     views = check_views(planted.views)
     assert exactly(views, None)
-    monkeypatch.setattr("polyspan.base.spine.available_memory", lambda: 2**20)
+    monkeypatch.setattr("polyspan.base.estimator.available_memory", lambda: 2**20)
     assert not exactly(views, None)
 
 

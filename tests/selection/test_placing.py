@@ -281,8 +281,8 @@ def test_what_new_samples_must_have(fitted):
     first, second = model.known_views()
     assert first[:3] == ("rna", 2, ["a", "b"])
     assert_allclose(first.medians, np.median(table[9:], axis=0))
-    assert second == (("odd", 2), 5, None, None)
-    assert [view.key for view in fitted.known_views()] == [0, 1, 2]
+    assert second == ("('odd', 2)", 5, None, None)
+    assert [view.key for view in fitted.known_views()] == ["0", "1", "2"]
     plain = MeanGraph(2, random_state=0).fit(views)
     assert [view.medians for view in plain.known_views()] == [None, None]
 

@@ -3,9 +3,9 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
+from polyspan.runtime.threads import Threads, bounds
 from polyspan.solvers import filtered
 from polyspan.solvers.filtered import leading_eigenvectors
-from polyspan.solvers.threads import Threads, bounds
 
 
 def graph(n=600, c=4, dtype=np.float64):

@@ -26,26 +26,25 @@ def test_tol_itself_is_not_below_tol():
     assert halve(Run("halving", 50, 0.25)).n_iter == 3
 
 
-def test_a_solution_complains_when_it_did_not_converge():
-    found = halve(Run("halving", 2, 1e-3)).solution("Z", more=1)
-    assert (found.Z, found.n_iter, found.converged, found.extras) == ("Z", 2, False, {"more": 1})
-    assert found.history == {"size": [0.5, 0.25]}
-    (complaint,) = found.complaints
+def test_a_record_complains_when_the_loop_did_not_converge():
+    record = halve(Run("halving", 2, 1e-3)).record()
+    assert (record["n_iter"], record["history"]) == (2, {"size": [0.5, 0.25]})
+    (complaint,) = record["complaints"]
     match = r"^halving stopped after max_iter=2 iterations .* \(last residuals: size 2.5e-01\)"
     with pytest.raises(ConvergenceWarning, match=match):
         raise complaint
 
 
 def test_converging_in_the_last_iteration_is_no_complaint():
-    found = halve(Run("halving", 3, 0.2)).solution("Z")
-    assert (found.n_iter, found.converged, found.complaints) == (3, True, ())
+    run = halve(Run("halving", 3, 0.2))
+    assert (run.n_iter, run.converged, run.record()["complaints"]) == (3, True, ())
 
 
 def test_nan_never_counts_as_converged():
-    found = halve(Run("halving", 3, 0.5), float("nan")).solution("Z")
-    assert not found.converged
+    run = halve(Run("halving", 3, 0.5), float("nan"))
+    assert not run.converged
     with pytest.raises(ConvergenceWarning, match="size nan"):
-        raise found.complaints[0]
+        raise run.record()["complaints"][0]
 
 
 def test_verbose_prints_every_so_many_iterations_and_the_last(capsys):

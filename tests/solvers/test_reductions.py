@@ -4,7 +4,8 @@ import scipy.linalg
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
-from polyspan.solvers import arrays, eigen, reductions
+from polyspan.runtime import arrays
+from polyspan.solvers import eigen, reductions
 
 
 @pytest.mark.parametrize("d", [3, 20, 57])

@@ -1,28 +1,32 @@
-"""The base classes: the path from views to labels, shared by all methods, and the kinds of method.
+"""The base of all estimators, what methods find, and the mixins by what methods share."""
 
-- `RepresentationClusterer` writes each sample in terms of the others and clusters the affinity
-  this gives;
-- `GraphClusterer` learns a graph of the samples and cuts it;
-- `EmbeddingClusterer` embeds the samples and runs k-means on the embedding.
-"""
-
-from polyspan.base.attributes import is_fitted
-from polyspan.base.embedding import EmbeddingClusterer
-from polyspan.base.graph import GraphClusterer
-from polyspan.base.kinds import Iterative, OnDevice, Penalized, ScaledClusterer
-from polyspan.base.representation import RepresentationClusterer
-from polyspan.base.spine import About, MultiViewClusterer, ViewTags
+from polyspan.base.capabilities import (
+    InNumPy,
+    Iterative,
+    OnDevice,
+    Penalized,
+    RepresentationClusterer,
+    ScaledClusterer,
+    TakesFiles,
+)
+from polyspan.base.estimator import About, MultiViewClusterer, ViewTags, fitted_names
+from polyspan.base.outcome import Embedding, Graph, Labels, Outcome, Representation
 
 __all__ = [
     "About",
-    "EmbeddingClusterer",
-    "GraphClusterer",
+    "Embedding",
+    "Graph",
+    "InNumPy",
     "Iterative",
+    "Labels",
     "MultiViewClusterer",
     "OnDevice",
+    "Outcome",
     "Penalized",
+    "Representation",
     "RepresentationClusterer",
     "ScaledClusterer",
+    "TakesFiles",
     "ViewTags",
-    "is_fitted",
+    "fitted_names",
 ]

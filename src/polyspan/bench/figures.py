@@ -13,7 +13,7 @@ from polyspan.bench.store import Row, latest
 from polyspan.bench.summaries import Summary, split, summarize
 from polyspan.figures import EDGE, FAINT, INK, LINES, new_figure, save_figure
 from polyspan.graphs import proximity
-from polyspan.solvers.arrays import Array
+from polyspan.runtime.arrays import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -105,7 +105,7 @@ def build(estimator: str, params: Mapping[str, Any]) -> MultiViewClusterer:
     BestSingleView(estimator=LRR(lam=0.2))
     """
     inner = params.get("estimator")
-    given = {"estimator": METHODS[inner]()} if inner else {}
+    given: dict[str, Any] = {"estimator": METHODS[inner]()} if inner else {}
     return METHODS[estimator](**given).set_params(
         **{name: value for name, value in params.items() if name != "estimator"}
     )

@@ -21,10 +21,10 @@ from polyspan.bench.plan import Protocol, build, load_in_order, load_source
 from polyspan.bench.rows import empty_row, job_labels, lost_row
 from polyspan.bench.store import FIELDS, Row, alone, append_row, identity, latest, pack, read_rows
 from polyspan.bench.workers import share_cores, start_workers, stop_worker
-from polyspan.inputs.devices import card_name, check_device
 from polyspan.metrics import SCORES, clustering_scores
-from polyspan.solvers.cache import Store, sharing
-from polyspan.solvers.messages import own_warnings, warn_user
+from polyspan.runtime.cache import Store, sharing
+from polyspan.runtime.devices import card_name, check_device
+from polyspan.runtime.messages import own_warnings, warn_user
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -140,7 +140,7 @@ def _like_next_to_like(job: Job) -> list[str]:
 def run_job(job: Job, threads: int, device: str | None = None) -> Row:
     """Fit, score and describe one job; only the fit is timed. An exception becomes a failed row.
 
-    Jobs in one worker share what they have in common (`polyspan.solvers.cache`). ``seconds`` is the
+    Jobs in one worker share what they have in common (`polyspan.runtime.cache`). ``seconds`` is the
     time of a fit on its own: a part reused from an earlier fit counts with the time it took there.
     `polyspan.bench.protocol` says in which order the samples are, and who shares a solution.
     """

@@ -23,7 +23,7 @@ from typing import Any
 from polyspan import __version__
 from polyspan.atomic import lock, replacing
 from polyspan.metrics import SCORES
-from polyspan.solvers.messages import warn_user
+from polyspan.runtime.messages import warn_user
 
 Row = dict[str, Any]
 SUM = "sum"  # the last column of a line, which no row has

@@ -10,7 +10,7 @@ from typing import Any
 import joblib
 from joblib.externals.loky.process_executor import ProcessPoolExecutor
 
-from polyspan.inputs.devices import check_device
+from polyspan.runtime.devices import check_device
 
 
 def share_cores(jobs: int | None) -> tuple[int, int]:

@@ -13,8 +13,6 @@ import scipy.sparse as sp
 
 from polyspan.chunked.sources import is_dask
 from polyspan.chunked.workers import Cluster, Threads, bounds
-from polyspan.inputs.memory import available_memory
-from polyspan.inputs.optional import require
 from polyspan.inputs.rows import Content, check_content, joined, look
 from polyspan.inputs.scaling import (
     STANDARDIZED,
@@ -27,7 +25,9 @@ from polyspan.inputs.scaling import (
     unit,
 )
 from polyspan.inputs.views import Views
-from polyspan.solvers.arrays import Array
+from polyspan.runtime.arrays import Array
+from polyspan.runtime.memory import available_memory
+from polyspan.runtime.optional import require
 
 Span = tuple[int, int]  # first row of a chunk, and the row after its last
 
@@ -245,7 +245,7 @@ def check_directions(
     seen: Sequence[Sequence[Inspected]], views: Views, scales: Sequence[Scaling]
 ) -> None:
     """Raise if all rows of a view are equal once they have unit length."""
-    for parts, view, name, one in zip(zip(*seen, strict=True), *views, scales, strict=True):
+    for parts, (view, name), one in zip(zip(*seen, strict=True), views, scales, strict=True):
         found = np.concatenate([part.directions for part in parts])
         if one == "unit" and (len(found) == 1 or is_constant(found)):
             raise constant_view(name, one, view.shape[1])

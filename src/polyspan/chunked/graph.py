@@ -18,7 +18,7 @@ from polyspan.chunked.workers import Cluster, Threads, pick
 from polyspan.graphs.knn import SEVENTH
 from polyspan.graphs.neighbors import Found, neighbors
 from polyspan.inputs.rows import missing_rows
-from polyspan.solvers.arrays import Array
+from polyspan.runtime.arrays import Array
 
 
 def mean_graph_rows(

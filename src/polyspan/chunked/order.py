@@ -22,7 +22,7 @@ from polyspan.graphs.neighbors import (
     stack,
 )
 from polyspan.inputs.rows import missing_rows
-from polyspan.solvers.arrays import Array
+from polyspan.runtime.arrays import Array
 
 CHUNKS = 32  # at most, if their rows are not given
 

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from polyspan.inputs.containers import annotated_kind
+from polyspan.inputs.containers import annotated_kind, names_of
 from polyspan.inputs.ids import as_ids
-from polyspan.inputs.optional import require
 from polyspan.inputs.samples import is_frame
 from polyspan.inputs.tables import is_other_table
-from polyspan.inputs.views import Views
+from polyspan.inputs.views import Views, different_lengths
+from polyspan.runtime.messages import view_title
+from polyspan.runtime.optional import require
 
 SUFFIXES = (".npy", ".parquet", ".zarr")
 
@@ -131,7 +132,7 @@ def open_views(X: Any) -> tuple[list[Any], list[str]]:
     ([(3, 3), (3, 2)], ['0', '1'])
     """
     if isinstance(X, Mapping):
-        named = {repr(name): view for name, view in X.items()}
+        named = {name: X[key] for name, key in names_of(X).items()}
     else:
         several = X if isinstance(X, list | tuple) else [X]
         named = {str(k): view for k, view in enumerate(several)}
@@ -140,13 +141,12 @@ def open_views(X: Any) -> tuple[list[Any], list[str]]:
     for view, name in zip(views, names, strict=True):
         if len(view.shape) != 2 or 0 in view.shape:
             raise ValueError(
-                f"view {name} has the shape {tuple(view.shape)}: a view must be 2-D, with samples "
-                "in rows and features in columns, at least one of each."
+                f"{view_title(name)} has the shape {tuple(view.shape)}: a view must be 2-D, with "
+                "samples in rows and features in columns, at least one of each."
             )
     lengths = [int(view.shape[0]) for view in views]
     if len(set(lengths)) > 1:
-        told = ", ".join(f"view {a} has {b} samples" for a, b in zip(names, lengths, strict=True))
-        raise ValueError(f"The views differ in length: {told}; every view needs the same samples.")
+        raise different_lengths(names, lengths)
     _check_ids(views, names)
     return views, names
 
@@ -161,9 +161,9 @@ def _check_ids(views: list[Any], names: list[str]) -> None:
                 i for i, pair in enumerate(zip(ids, wanted, strict=True)) if pair[0] != pair[1]
             )
             raise ValueError(
-                f"view {name} has other ids in its index than view {first}, or in another order "
-                f"(row {i}: {ids[i]!r} and {wanted[i]!r}), but rows that are read in chunks are "
-                "matched by order: save the files with the same samples in the same order."
+                f"{view_title(name)} has other ids in its index than {view_title(first)}, or in "
+                f"another order (row {i}: {ids[i]!r} and {wanted[i]!r}), but rows that are read in "
+                "chunks are matched by order: save the files with the same samples in one order."
             )
 
 
@@ -176,11 +176,12 @@ def _open(view: Any, name: str) -> Any:
         path = Path(view)
         if path.suffix not in SUFFIXES:
             raise ValueError(
-                f"view {name}: cannot read {path.name}; files that are read in chunks must end in "
-                f"{', '.join(SUFFIXES)}; load_views of polyspan.datasets reads others into memory."
+                f"{view_title(name)}: cannot read {path.name}; files that are read in chunks must "
+                f"end in {', '.join(SUFFIXES)}; load_views of polyspan.datasets reads others into "
+                "memory."
             )
         if not path.exists():
-            raise FileNotFoundError(f"view {name}: there is no file {path}.")
+            raise FileNotFoundError(f"{view_title(name)}: there is no file {path}.")
         if path.suffix == ".npy":
             view = np.load(path, mmap_mode="r")
         elif path.suffix == ".parquet":
@@ -191,8 +192,8 @@ def _open(view: Any, name: str) -> Any:
         return sp.csr_array(view)
     if is_frame(view) or is_other_table(view) or annotated_kind(view):
         raise ValueError(
-            f"view {name} is a {type(view).__name__} in memory beside views that are read in "
-            "chunks, by order: give it as an array with the samples in their order."
+            f"{view_title(name)} is a {type(view).__name__} in memory beside views that are read "
+            "in chunks, by order: give it as an array with the samples in their order."
         )
     if is_dask(view):
         _check_dask(view, name)
@@ -200,7 +201,7 @@ def _open(view: Any, name: str) -> Any:
         view = np.asarray(view)
     kind = getattr(np.dtype(getattr(view, "dtype", float)), "kind", "f")
     if kind not in "fiub":
-        raise ValueError(f"view {name} holds {view.dtype} values: convert them to numbers.")
+        raise ValueError(f"{view_title(name)} holds {view.dtype} values: convert them to numbers.")
     return view
 
 
@@ -210,6 +211,6 @@ def _check_dask(view: Any, name: str) -> None:
     if not is_array or any(np.isnan(size) for sizes in view.chunks for size in sizes):
         what = "dask array with chunks of unknown size" if is_array else "dask table"
         raise ValueError(
-            f"view {name} is a {what}: give the array that the table's "
+            f"{view_title(name)} is a {what}: give the array that the table's "
             "to_dask_array(lengths=True) returns."
         )

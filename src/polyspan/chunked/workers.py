@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from polyspan.chunked.sources import is_dask
-from polyspan.solvers.messages import warn_user
-from polyspan.solvers.threads import BLOCK, Threads, bounds, pick
+from polyspan.runtime.messages import warn_user
+from polyspan.runtime.threads import BLOCK, Threads, bounds, pick
 
 __all__ = ["Cluster", "Threads", "active_client", "bounds", "pick", "refuse_device", "workers_for"]
 

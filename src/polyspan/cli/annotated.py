@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from polyspan.annotation import annotate
-from polyspan.solvers.messages import own_warnings
+from polyspan.runtime.messages import own_warnings
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -98,7 +98,7 @@ def _machine() -> list[tuple[str, str]]:
     import sklearn.cluster  # noqa: F401  loads every library that has its own threads
     from threadpoolctl import threadpool_info
 
-    from polyspan.inputs.memory import available_memory
+    from polyspan.runtime.memory import available_memory
 
     pools = [
         (

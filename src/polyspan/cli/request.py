@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polyspan.inputs.names import unknown_name
-from polyspan.solvers.messages import own_warnings
+from polyspan.runtime.messages import own_warnings
 
 if TYPE_CHECKING:
     from polyspan.datasets import MatchedViews
@@ -162,7 +162,7 @@ def _check_consensus(request: Request) -> None:
 
 def _set_device(model: Any, request: Request) -> None:
     """Set the method's device; counting the clusters can use one even if the method has none."""
-    from polyspan.inputs.devices import check_device
+    from polyspan.runtime.devices import check_device
 
     if request.device is None:
         return

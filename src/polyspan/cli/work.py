@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from polyspan.cli.progress import follow
 from polyspan.cli.request import Request
 from polyspan.progress import progress_bar, showing
-from polyspan.solvers.messages import own_warnings
+from polyspan.runtime.messages import own_warnings
 
 if TYPE_CHECKING:
     from polyspan.datasets import MatchedViews

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from array_api_compat import array_namespace
 
 from polyspan.graphs.ties import largest_entries
-from polyspan.solvers.arrays import Array, to_numpy
+from polyspan.runtime.arrays import Array, to_numpy
 
 
 def affinity_matrix(Z: Array, kind: str = "dense", n_kept: int = 10) -> Array:

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from polyspan.solvers.arrays import inverse_root
+from polyspan.runtime.arrays import inverse_root
+from polyspan.runtime.threads import bounds, pick
 from polyspan.solvers.eigen import highest_eigenpairs
 from polyspan.solvers.filtered import leading_eigenvectors
-from polyspan.solvers.threads import bounds, pick
 
 Span = tuple[int, int]
 SHARE = 8  # samples in a group, on average
@@ -57,7 +57,7 @@ def coarse_vectors(
 
     Examples
     --------
-    >>> from polyspan.solvers.threads import Threads
+    >>> from polyspan.runtime.threads import Threads
     >>> N = sp.csr_array(np.kron(np.eye(2), np.full((5, 5), 0.2)))
     >>> with Threads(1) as workers:
     ...     (Y,) = coarse_vectors(workers, [N], [(0, 10)], np.full(10, 5**-0.5), 2, 2)
@@ -100,7 +100,7 @@ def normalized_rows(
 
     Examples
     --------
-    >>> from polyspan.solvers.threads import Threads
+    >>> from polyspan.runtime.threads import Threads
     >>> W = sp.csr_array([[0.0, 3.0, 1.0], [3.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
     >>> with Threads(1) as workers:
     ...     rows, root = normalized_rows(workers, [W[:2], W[2:]], [(0, 2), (2, 3)])

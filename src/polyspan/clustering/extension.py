@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from polyspan.clustering.spectral import spectral_eigenvectors, unit_rows
 from polyspan.graphs.ties import largest_entries
 from polyspan.inputs.rows import missing_rows
-from polyspan.solvers.arrays import Array, gram, inverse_root
+from polyspan.runtime.arrays import Array, gram, inverse_root
 from polyspan.solvers.eigen import eigh
 
 RIDGE = 0.1  # weight of the low-rank term, in units of the fitted samples' mean squared length

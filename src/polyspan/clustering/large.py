@@ -21,10 +21,10 @@ from sklearn.utils import check_random_state
 from polyspan.clustering.coarse import coarse_vectors, scaled_rows
 from polyspan.clustering.spectral import quiet_kmeans, unit_rows
 from polyspan.graphs.neighbors import cell_centers
-from polyspan.solvers.arrays import inverse_root
+from polyspan.runtime.arrays import inverse_root
+from polyspan.runtime.messages import warn_user
+from polyspan.runtime.threads import Threads, bounds
 from polyspan.solvers.filtered import leading_eigenvectors, random_rows
-from polyspan.solvers.messages import warn_user
-from polyspan.solvers.threads import Threads, bounds
 
 LARGE = 20_000  # samples above which a sparse graph is clustered here
 ROWS = 16_384  # of the graph, in a block

@@ -15,9 +15,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from polyspan.clustering.starts import restarted
-from polyspan.solvers.arrays import Array, inverse_root, to_numpy
+from polyspan.runtime.arrays import Array, inverse_root, to_numpy
+from polyspan.runtime.messages import own_warnings, warn_user
 from polyspan.solvers.eigen import eigh, highest_eigenpairs
-from polyspan.solvers.messages import own_warnings, warn_user
 
 EXACT_BELOW = 3000  # samples up to which a dense eigensolver is used
 

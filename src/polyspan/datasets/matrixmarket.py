@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from polyspan.solvers.messages import own_warnings
+from polyspan.runtime.messages import own_warnings
 
 _PER_ENTRY = {"real": 3, "double": 3, "integer": 3, "pattern": 2}
 

@@ -17,9 +17,9 @@ from polyspan.datasets.matrixmarket import read_matrix_market
 from polyspan.datasets.safety import check_links
 from polyspan.datasets.sizes import check_size
 from polyspan.datasets.tables import TABLES, TEXT
-from polyspan.inputs.optional import require
 from polyspan.inputs.sparse import check_sparse
-from polyspan.solvers.messages import one_line
+from polyspan.runtime.messages import one_line
+from polyspan.runtime.optional import require
 
 
 def check_file(path: Path, others: Sequence[str] = ()) -> str:

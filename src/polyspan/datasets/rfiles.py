@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polyspan.inputs.optional import require
 from polyspan.inputs.sparse import check_sparse
-from polyspan.solvers.messages import one_line, own_warnings
+from polyspan.runtime.messages import one_line, own_warnings
+from polyspan.runtime.optional import require
 
 
 class RTable(NamedTuple):

@@ -4,8 +4,8 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from polyspan.inputs.memory import available_memory
-from polyspan.solvers.messages import one_line
+from polyspan.runtime.memory import available_memory
+from polyspan.runtime.messages import one_line
 
 EXCEL_TIMES = 4  # memory of a workbook's cells, in units of its unpacked size
 

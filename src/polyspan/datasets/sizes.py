@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from polyspan.inputs.memory import available_memory, check_reading
+from polyspan.runtime.memory import available_memory, check_reading
 
 PATIENCE = 20.0  # seconds for the structure of an HDF5 file, which is small
 _MAT_COMPRESSED = 15  # type of an element of a MATLAB file that is packed with zlib

@@ -11,9 +11,9 @@ from polyspan.datasets.rfiles import RTable, read_r
 from polyspan.datasets.safety import check_workbook
 from polyspan.datasets.sizes import check_size
 from polyspan.datasets.textfiles import has_names, read_csv
-from polyspan.inputs.optional import require
 from polyspan.inputs.sparse import check_sparse
-from polyspan.solvers.messages import one_line
+from polyspan.runtime.messages import one_line
+from polyspan.runtime.optional import require
 
 TEXT = (".csv", ".tsv", ".txt")
 R_FILES = (".rds", ".rda", ".rdata")

@@ -24,8 +24,8 @@ from polyspan.datasets.columns import (
     is_kept,
     is_missing,
 )
-from polyspan.inputs.memory import available_memory
 from polyspan.progress import follower
+from polyspan.runtime.memory import available_memory
 
 SHOWN = 50  # columns with words whose words are kept, for messages; ids are kept anyway
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from polyspan.inputs.optional import require
+from polyspan.runtime.optional import require
 
 SIDE = 64  # the images are 64 x 64
 LBP_GRID = (7, 8)  # cells down and across; 56 cells x 59 patterns = 3304, as in the published file

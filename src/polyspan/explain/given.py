@@ -1,17 +1,14 @@
 """Views as a fit takes them, with the names of views, features and samples."""
 
-import ast
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from polyspan.inputs.containers import annotated_kind, blocks, open_views
 from polyspan.inputs.ids import is_missing
-from polyspan.inputs.samples import Samples, is_frame, match_rows, samples_of
-from polyspan.inputs.tables import column_names
 from polyspan.inputs.views import Views, check_views
-from polyspan.solvers.arrays import to_numpy
+from polyspan.runtime.arrays import to_numpy
 
 
 class Given(NamedTuple):
@@ -42,36 +39,11 @@ def open_given(X: Any, cut: Any = None) -> Given:
     (['look'], [['legs']], ['wren', 'fox'])
     """
     views = check_views(X, cut, missing=True)
-    arrays = [one if sp.issparse(one) else to_numpy(one) for one in views.arrays]
-    views = views._replace(arrays=arrays)
-    opened, order = open_views(X)
-    values, samples = match_rows(opened, order) if opened is not None else ({"0": X}, _samples(X))
-    known = _known(X, values) if cut is None else [[]] * len(views.arrays)
-    names = [known[k] or numbered(int(view.shape[1])) for k, view in enumerate(views.arrays)]
-    ids = range(views.n_samples) if samples is None else samples.ids
-    bare = [_bare(one) for one in views.names]
-    return Given(views, bare, names, [str(one) for one in ids], samples is not None)
-
-
-def _samples(X: Any) -> Samples | None:
-    return samples_of(X.index, X.index.name) if is_frame(X) else None
-
-
-def _known(X: Any, values: dict[str, Any]) -> list[list[str]]:
-    """The names of the features of every view; empty where there are none."""
-    if annotated_kind(X):
-        return [list(map(str, one.columns or [])) for one in blocks(X)]
-    if hasattr(X, "view_names") and getattr(X, "columns", None):  # a Dataset or MatchedViews
-        return [list(map(str, one)) for one in X.columns]
-    given = list(X.values()) if isinstance(X, dict) else X if isinstance(X, list | tuple) else []
-    cells = {k: blocks(one)[0].columns for k, one in enumerate(given) if annotated_kind(one)}
-    found = [cells.get(k) or column_names(one) or [] for k, one in enumerate(values.values())]
-    return [list(map(str, one)) for one in found]
-
-
-def _bare(name: str) -> str:
-    """The name of a view without the quotes that messages put around it."""
-    return ast.literal_eval(name) if name[:1] in ("'", '"') else name
+    arrays = [X if sp.issparse(X) else to_numpy(X) for X in views.arrays]
+    views = replace(views, arrays=arrays)
+    names = [views.columns.get(name) or numbered(int(view.shape[1])) for view, name in views]
+    ids = range(views.n_samples) if views.samples is None else views.samples.ids
+    return Given(views, views.names, names, [str(i) for i in ids], views.samples is not None)
 
 
 def numbered(n_features: int) -> list[str]:

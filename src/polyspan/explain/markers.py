@@ -12,11 +12,11 @@ from polyspan.atomic import replacing
 from polyspan.base import MultiViewClusterer
 from polyspan.explain.given import Given, label_codes, open_given
 from polyspan.explain.statistics import adjust, compare_features
-from polyspan.inputs.optional import require
 from polyspan.inputs.rows import look
 from polyspan.inputs.samples import take
 from polyspan.inputs.views import Views
 from polyspan.methods.meangraph import MeanGraph
+from polyspan.runtime.optional import require
 
 OPTIMISTIC = (
     "The clusters were made from these features, so the p-values are optimistic: even noise, cut "

@@ -7,7 +7,7 @@ import numpy as np
 
 from polyspan.datasets.columns import as_numbers
 from polyspan.explain.given import is_unknown, label_codes
-from polyspan.inputs.optional import require
+from polyspan.runtime.optional import require
 
 EVENTS = {
     "dead": 1, "deceased": 1, "1:deceased": 1, "died": 1, "event": 1, "true": 1, "yes": 1,

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from sklearn.neighbors import NearestNeighbors
 
 from polyspan.graphs.exact import squared_lengths
-from polyspan.solvers.arrays import Array
+from polyspan.runtime.arrays import Array
 
 GROUPS = 32  # of cells, at most
 TABLE = 2**18  # products compared at a time, which fit in the cache
@@ -84,7 +84,7 @@ def search_cells(
 
     Examples
     --------
-    >>> from polyspan.solvers.threads import Threads
+    >>> from polyspan.runtime.threads import Threads
     >>> X, cells = np.array([[0.0], [1.0], [3.0]]), np.array([[0, 1], [0, 1], [1, 0]])
     >>> with Threads(1) as workers:
     ...     (found,) = search_cells(workers, [[X]], [(0, 3)], 0, 1, [cells], 2, 2)

@@ -10,7 +10,7 @@ from array_api_compat import array_namespace, device
 
 from polyspan.graphs import proximity
 from polyspan.inputs.rows import missing_rows, present_rows
-from polyspan.solvers.arrays import Array, astype
+from polyspan.runtime.arrays import Array, astype
 
 
 def incomplete_laplacian(

@@ -24,9 +24,9 @@ from polyspan.graphs.exact import (
 from polyspan.graphs.neighbors import EXACT_BELOW, approximate_neighbors
 from polyspan.graphs.on_device import device_neighbors
 from polyspan.graphs.ties import tied
-from polyspan.inputs.memory import available_memory
 from polyspan.inputs.rows import missing_rows
-from polyspan.solvers.cache import shared
+from polyspan.runtime.cache import shared
+from polyspan.runtime.memory import available_memory
 
 ROWS = 2**16  # of a graph whose entries are looked at together
 COLUMNS = 32  # of a dense matrix that are multiplied at a time

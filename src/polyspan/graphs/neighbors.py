@@ -19,8 +19,8 @@ from sklearn.neighbors import NearestNeighbors
 from polyspan.graphs.cell_search import Found, nearest_of, search_cells, stack
 from polyspan.graphs.exact import BLOCK, block_neighbors, squared_lengths
 from polyspan.graphs.ties import tied
-from polyspan.solvers.arrays import Array
-from polyspan.solvers.threads import Threads, bounds
+from polyspan.runtime.arrays import Array
+from polyspan.runtime.threads import Threads, bounds
 
 EXACT_BELOW = 20_000  # samples up to which every pair is compared
 CELL = 1_000  # samples in a cell, on average; more beyond 16 million samples

@@ -8,9 +8,9 @@ from array_api_compat import array_namespace
 
 from polyspan.graphs.neighbors import PROBES, centers_of
 from polyspan.graphs.sparse_laplacian import Groups, Laplacian
-from polyspan.inputs.devices import move_arrays, move_csr
-from polyspan.solvers.arrays import like, to_numpy
-from polyspan.solvers.threads import bounds
+from polyspan.runtime.arrays import like, to_numpy
+from polyspan.runtime.devices import move_arrays, move_csr
+from polyspan.runtime.threads import bounds
 
 LIMIT = 200_000  # samples up to which all pairs are compared
 BLOCK = 2**28  # distances held at a time: 1 GB in float32

@@ -9,7 +9,7 @@ from array_api_compat import array_namespace, is_numpy_array
 
 from polyspan.graphs import ties
 from polyspan.inputs.precomputed import like
-from polyspan.solvers.arrays import (
+from polyspan.runtime.arrays import (
     Array,
     astype,
     diagonal_mask,

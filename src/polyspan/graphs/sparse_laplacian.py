@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components
 
 from polyspan.graphs import proximity
 from polyspan.graphs.neighbors import Found
-from polyspan.solvers.arrays import Array, like, sum_products, to_numpy
+from polyspan.runtime.arrays import Array, like, sum_products, to_numpy
 
 ROWS = 8_192  # rows of the sparse part processed at a time, so that their numbers fit in the cache
 GROUP = 64  # at most this many samples in a group of the consistent graph that is solved exactly

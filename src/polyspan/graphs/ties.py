@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from array_api_compat import array_namespace, is_numpy_array, is_torch_array
 
-from polyspan.solvers.arrays import Array, astype, diagonal_mask
+from polyspan.runtime.arrays import Array, astype, diagonal_mask
 
 GROUP = 16  # columns whose lowest is looked at first
 CROWD = 3  # more than this many times k tied samples are left out

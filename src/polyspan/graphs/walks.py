@@ -2,7 +2,7 @@
 
 from array_api_compat import array_namespace, device
 
-from polyspan.solvers.arrays import Array, astype
+from polyspan.runtime.arrays import Array, astype
 
 TELEPORT = 1e-8  # share of uniform jumps, which makes the stationary distribution unique
 

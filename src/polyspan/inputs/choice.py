@@ -12,7 +12,8 @@ import scipy.sparse as sp
 from polyspan.inputs.rows import missing_rows, present_rows
 from polyspan.inputs.scaling import SCALES, Scaling, moments_of
 from polyspan.inputs.views import Views
-from polyspan.solvers.arrays import to_numpy
+from polyspan.runtime.arrays import to_numpy
+from polyspan.runtime.messages import view_title
 
 FEW = 5  # columns; with fewer, unit length takes away too much
 MANY = 50  # columns; a table of measurements in different units seldom has so many
@@ -67,7 +68,7 @@ def choose_scaling(X: Any, name: str) -> ScalingChoice:
     --------
     >>> rng = np.random.default_rng(0)
     >>> lipids = rng.lognormal(size=(50, 8)) * [0.1, 0.1, 0.2, 0.5, 1, 2, 5, 10]
-    >>> choice = choose_scaling(lipids, "'lipid'")
+    >>> choice = choose_scaling(lipids, "lipid")
     >>> choice.allowed
     ('standard+unit', 'standard')
     >>> print(choice.sentence)
@@ -81,7 +82,7 @@ def choose_scaling(X: Any, name: str) -> ScalingChoice:
         reason += "; 1 constant column carries no information and is ignored"
     elif columns.n_constant:
         reason += f"; {columns.n_constant} constant columns carry no information and are ignored"
-    return ScalingChoice(allowed, f"view {name}: {reason}")
+    return ScalingChoice(allowed, f"{view_title(name)}: {reason}")
 
 
 def scalings_for(views: Views) -> list[tuple[Scaling, ...]]:
@@ -97,7 +98,7 @@ def scalings_for(views: Views) -> list[tuple[Scaling, ...]]:
     >>> scalings_for(check_views([points, words]))
     [(None, 'unit'), (None, 'standard+unit')]
     """
-    choices = [choose_scaling(view, name).allowed for view, name in zip(*views, strict=True)]
+    choices = [choose_scaling(view, name).allowed for view, name in views]
     found = [tuple(one if one in own else own[0] for own in choices) for one in SCALES]
     return list(dict.fromkeys(found))
 

@@ -45,7 +45,7 @@ def open_views(X: Any) -> tuple[dict[str, View] | None, Sequence[str] | None]:
     Examples
     --------
     >>> list(open_views({"text": np.eye(2), "image": np.eye(2)})[0])
-    ["'text'", "'image'"]
+    ['text', 'image']
     """
     if sp.issparse(X) or is_frame(X):  # first, because dok_array is a dict
         return None, None
@@ -53,13 +53,13 @@ def open_views(X: Any) -> tuple[dict[str, View] | None, Sequence[str] | None]:
         raise ValueError(_no_files([X]))
     if annotated_kind(X):
         order = list(X.obs_names) if annotated_kind(X) == "MuData" else None
-        return {repr(one.name or "X"): _named(one) for one in blocks(X)}, order
+        return {block.name or "X": _named(block) for block in blocks(X)}, order
     if hasattr(X, "view_names") and hasattr(X, "views"):  # a Dataset or MatchedViews
         return _of_dataset(X), None
     if isinstance(X, Mapping | list | tuple) and len(X) == 0:
         raise ValueError(f"X is an empty {type(X).__name__}: give at least one view.")
     if isinstance(X, Mapping):
-        return {repr(name): _one(view) for name, view in X.items()}, None
+        return {name: _one(X[key]) for name, key in names_of(X).items()}, None
     if isinstance(X, list | tuple):
         if paths := [view for view in X if isinstance(view, str | Path)]:
             raise ValueError(_no_files(paths))
@@ -67,6 +67,21 @@ def open_views(X: Any) -> tuple[dict[str, View] | None, Sequence[str] | None]:
             return {str(k): _one(view) for k, view in enumerate(X)}, None
         _check_arrays(X)
     return None, None  # a list of lists of numbers is one array, not a list of views
+
+
+def names_of(X: Mapping[Any, Any]) -> dict[str, Any]:
+    """The keys of a dictionary of views by their names, which are text.
+
+    Examples
+    --------
+    >>> names_of({"rna": np.eye(2), 1: np.eye(2)})
+    {'rna': 'rna', '1': 1}
+    """
+    keys = {str(key): key for key in X}
+    if len(keys) < len(X):
+        twice = next(key for key in X if keys[str(key)] is not key)
+        raise ValueError(f"two views are called {str(twice)!r}: give every view a name of its own.")
+    return keys
 
 
 def _check_arrays(X: Sequence[Any]) -> None:
@@ -133,7 +148,7 @@ def _of_dataset(X: Any) -> dict[str, View]:
     samples = None if ids is None else samples_of(ids, getattr(X, "id_name", ""))
     columns = getattr(X, "columns", None) or [None] * len(X.views)
     parts = zip(X.view_names, X.views, columns, strict=True)
-    return {repr(name): View(view, samples, own or None) for name, view, own in parts}
+    return {str(name): View(view, samples, own or None) for name, view, own in parts}
 
 
 def blocks(

@@ -7,6 +7,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from polyspan.runtime.messages import view_title
+
 HOW = ("median", "knn", "none")
 
 
@@ -65,7 +67,7 @@ def impute(views: Any, how: str = "median", max_missing: float = 0.2) -> Imputed
     names = list(views) if isinstance(views, Mapping) else range(len(views))
     found, notes = [], []
     for name, view in zip(names, _each(views), strict=True):
-        changed, told = _impute_one(view, f"view {name!r}", how, max_missing)
+        changed, told = _impute_one(view, view_title(str(name)), how, max_missing)
         found.append(changed)
         notes += [told] * bool(told)
     if isinstance(views, Mapping):

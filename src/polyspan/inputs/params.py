@@ -7,16 +7,24 @@ returns what is allowed, in words, when the value is wrong, and ``None`` when it
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 Check = Callable[[Any], str | None]
 
 
-def param(check: Check, *, default: Any, kw_only: bool = True) -> Any:
-    """Declare a parameter of an estimator: the check for its value, and its default."""
-    return field(default=default, kw_only=kw_only, metadata={"check": check})
+def param(check: Check | None, *, default: Any, kw_only: bool = True, after: bool = False) -> Any:
+    """Declare a parameter of an estimator: the check for its value, and its default.
+
+    ``after`` says that it does not change what `solve` finds, only how that is used.
+    """
+    return field(default=default, kw_only=kw_only, metadata={"check": check, "after": after})
+
+
+def fitted(*, init: Literal[False] = False) -> Any:
+    """Declare an attribute that a fit sets."""
+    return field(init=init)
 
 
 def one_of(*options: Any) -> Check:
@@ -31,22 +39,24 @@ def one_of(*options: Any) -> Check:
     return check
 
 
-def per_view(*options: Any) -> Check:
+class PerView:
     """Check that a value is one of a few options, or a list of them with one for every view.
 
     Examples
     --------
-    >>> per_view("unit", None)(["unit", "length"])
+    >>> PerView("unit", None)(["unit", "length"])
     "'unit' or None, or a list with one of these for every view"
     """
-    one = one_of(*options)
 
-    def check(value: Any) -> str | None:
+    def __init__(self, *options: Any) -> None:
+        self._option = one_of(*options)
+
+    def __call__(self, value: Any) -> str | None:
+        """Return what is allowed, or None if the value is valid."""
         several = value if isinstance(value, list | tuple) and value else [value]
-        right = all(one(x) is None for x in several)
-        return None if right else f"{one(...)}, or a list with one of these for every view"
-
-    return check
+        if all(self._option(x) is None for x in several):
+            return None
+        return f"{self._option(...)}, or a list with one of these for every view"
 
 
 def real(
@@ -103,17 +113,21 @@ def clusters(value: Any) -> str | None:
     return f"{words} (ConsensusClusterer(n_clusters='auto') estimates it)" if automatic else words
 
 
-def neighbors(usual: int) -> Check:
+class Neighbors:
     """Check a number of neighbors: a whole number, or None for ``min(usual, n - 1)``.
 
     Examples
     --------
-    >>> neighbors(30)(0)
+    >>> Neighbors(30)(0)
     'a whole number >= 1, or None for min(30, n - 1)'
     """
-    check: Any = integer(1, none=f"min({usual}, n - 1)")
-    check.usual = usual
-    return check
+
+    def __init__(self, usual: int) -> None:
+        self.usual = usual
+
+    def __call__(self, value: Any) -> str | None:
+        """Return what is allowed, or None if the value is valid."""
+        return integer(1, none=f"min({self.usual}, n - 1)")(value)
 
 
 def flag(value: Any) -> str | None:

@@ -12,7 +12,8 @@ from polyspan.inputs.samples import is_frame
 from polyspan.inputs.scaling import STANDARDIZED, Scale
 from polyspan.inputs.sparse import check_sparse
 from polyspan.inputs.tables import match_kernel, numbers_of
-from polyspan.solvers.arrays import Array, astype, to_numpy
+from polyspan.runtime.arrays import Array, astype, to_numpy
+from polyspan.runtime.messages import view_names, view_title
 from polyspan.solvers.eigen import eigh
 
 SYMMETRIC = 1e-8  # of the largest entry: how much two sums in different order may differ
@@ -49,28 +50,28 @@ def kernel_features(K: Array, name: str, owner: str) -> tuple[Array, np.ndarray]
     n, d = K.shape
     if n != d:
         raise ValueError(
-            f'{owner}: view {name} is {n} x {d}, but precomputed="kernel" needs a kernel between '
-            f"all samples, {n} x {n}."
+            f'{owner}: {view_title(name)} is {n} x {d}, but precomputed="kernel" needs a kernel '
+            f"between all samples, {n} x {n}."
         )
     K = K.toarray() if sp.issparse(K) else K
     xp = array_namespace(K)
     if bool(xp.any(xp.isnan(K))):
         raise ValueError(
-            f"{owner}: view {name} contains NaN, but a kernel must be complete: if samples lack "
-            "views, give features instead."
+            f"{owner}: {view_title(name)} contains NaN, but a kernel must be complete: if samples "
+            "lack views, give features instead."
         )
     largest = float(xp.max(xp.abs(K)))
     limit = max(SYMMETRIC, 4 * float(xp.finfo(K.dtype).eps))
     if float(xp.max(xp.abs(K - K.T))) > limit * largest:
         raise ValueError(
-            f'{owner}: view {name} is not symmetric, but precomputed="kernel" requires it: '
+            f'{owner}: {view_title(name)} is not symmetric, but precomputed="kernel" requires it: '
             "K[i, j] and K[j, i] must be equal."
         )
     w, U = eigh(astype((K + K.T) / 2, "float64"))
     noise = n * float(xp.finfo(K.dtype).eps) * max(float(w[-1]), -float(w[0]))
     if float(w[0]) < -max(noise, limit * largest):
         raise ValueError(
-            f"{owner}: view {name} has the negative eigenvalue {float(w[0]):.2g}, but "
+            f"{owner}: {view_title(name)} has the negative eigenvalue {float(w[0]):.2g}, but "
             'precomputed="kernel" needs a positive semi-definite kernel: clip its eigenvalues at '
             "0, or give features."
         )
@@ -120,11 +121,11 @@ def check_graphs(
             'given: use second_width="own".'
         )
     if isinstance(graphs, Mapping):
-        known = {repr(name): graph for name, graph in graphs.items()}
+        known = {str(name): graph for name, graph in graphs.items()}
         if set(known) != set(names):
             raise ValueError(
-                f"{owner}: graphs has the names {', '.join(known)}, but the views are "
-                f"{', '.join(names)}: give one graph per view."
+                f"{owner}: graphs has the names {view_names(known)}, but the views are "
+                f"{view_names(names)}: give one graph per view."
             )
         graphs = [known[name] for name in names]
     if len(graphs) != len(names):
@@ -133,7 +134,7 @@ def check_graphs(
         )
     checked = []
     for graph, name in zip(graphs, names, strict=True):
-        what = f"{owner}: the graph of view {name}"
+        what = f"{owner}: the graph of {view_title(name)}"
         if tuple(graph.shape) != (n, n):
             size = " x ".join(map(str, graph.shape))
             raise ValueError(f"{what} is {size}: it must be {n} x {n} for {n} samples.")

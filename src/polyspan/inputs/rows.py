@@ -11,8 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 from array_api_compat import array_namespace
 
-from polyspan.solvers.arrays import Array, to_numpy
-from polyspan.solvers.messages import warn_user
+from polyspan.runtime.arrays import Array, to_numpy
+from polyspan.runtime.messages import view_title, warn_user
 
 
 def missing_rows(view: Any) -> Any:
@@ -154,7 +154,7 @@ def check_content(
 
     Examples
     --------
-    >>> check_content([look(np.array([[1.0], [np.nan], [3.0]]))], ["'text'"])
+    >>> check_content([look(np.array([[1.0], [np.nan], [3.0]]))], ["text"])
     Traceback (most recent call last):
     ...
     ValueError: view 'text' contains NaN: drop or impute these values (1 of 3 samples: row 1) ...
@@ -164,11 +164,11 @@ def check_content(
             _check_finite(one, name, missing, new)
         n = len(one.bad)
         if n < 2 and not new:
-            raise ValueError(f"view {name} has 1 sample; clustering needs at least 2.")
+            raise ValueError(f"{view_title(name)} has 1 sample; clustering needs at least 2.")
         if one.constant and not new:
             raise ValueError(
-                f"view {name} is constant (all {n - one.gone.sum()} samples are equal), so it "
-                "says nothing about clusters: leave it out."
+                f"{view_title(name)} is constant (all {n - one.gone.sum()} samples are equal), so "
+                "it says nothing about clusters: leave it out."
             )
     nowhere = np.logical_and.reduce([one.gone for one in contents])
     if nowhere.any():
@@ -185,7 +185,7 @@ def check_content(
             f"({rows_in_words(lost)}): drop them, because nothing is known about them."
         )
     told = [
-        f"{one.zero.sum()} in view {name}, {rows_in_words(one.zero)}"
+        f"{one.zero.sum()} in {view_title(name)}, {rows_in_words(one.zero)}"
         for one, name in zip(contents, names, strict=True)
         if one.zero.any()
     ]
@@ -203,23 +203,23 @@ def _check_finite(one: Content, name: str, missing: bool, new: bool) -> None:
     hint = ", for example by polyspan.inputs.impute" * one.nan
     if not missing:
         raise ValueError(
-            f"view {name} contains {what}: drop or impute these values {where} before clustering"
-            f"{hint}."
+            f"{view_title(name)} contains {what}: drop or impute these values {where} before "
+            f"clustering{hint}."
         )
     if one.sparse:
         raise ValueError(
-            f"view {name} contains {what}: drop or impute these values {where}; to mark samples "
-            "that lack this view with rows of NaN, give it as a dense array."
+            f"{view_title(name)} contains {what}: drop or impute these values {where}; to mark "
+            "samples that lack this view with rows of NaN, give it as a dense array."
         )
     partly = one.bad & ~one.gone
     if partly.any():
         raise ValueError(
-            f"view {name} contains {what} in part of a sample ({rows_in_words(partly)}): drop or "
-            f"impute these values{hint}; NaN may only mark a sample that lacks the view, and must "
-            "then fill its row."
+            f"{view_title(name)} contains {what} in part of a sample ({rows_in_words(partly)}): "
+            f"drop or impute these values{hint}; NaN may only mark a sample that lacks the view, "
+            "and must then fill its row."
         )
     if one.gone.all() and not new:
-        raise ValueError(f"view {name} contains NaN in every sample: leave it out.")
+        raise ValueError(f"{view_title(name)} contains NaN in every sample: leave it out.")
 
 
 def rows_in_words(chosen: np.ndarray) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from polyspan.inputs.ids import as_ids, first_repeated
-from polyspan.solvers.messages import warn_user
+from polyspan.runtime.messages import view_title, warn_user
 
 BY_ORDER = "to match rows by order instead, call reset_index(drop=True) on every table."
 
@@ -124,13 +124,13 @@ def _check_different(name: str, ids: list[str]) -> None:
     """Refuse ids that are empty or repeated."""
     if "" in ids:
         raise ValueError(
-            f"view {name} has no id in row {ids.index('')}: give every sample an id in the index, "
-            f"or, {BY_ORDER}"
+            f"{view_title(name)} has no id in row {ids.index('')}: give every sample an id in the "
+            f"index, or, {BY_ORDER}"
         )
     if len(set(ids)) < len(ids):
         n = len(ids) - len(set(ids))
         raise ValueError(
-            f"view {name} has {n} repeated id{'s' * (n > 1)} in its index "
+            f"{view_title(name)} has {n} repeated id{'s' * (n > 1)} in its index "
             f"({first_repeated(ids)}): give every sample an id of its own, or, {BY_ORDER}"
         )
 
@@ -148,8 +148,8 @@ def _check_by_order(ids: dict[str, list[str]], bare: list[str]) -> None:
                 "the same order without ids."
             )
     warn_user(
-        f"{told} {has} no ids: {its} rows are taken to be the samples of view {first}, in that "
-        "order."
+        f"{told} {has} no ids: {its} rows are taken to be the samples of {view_title(first)}, in "
+        "that order."
     )
 
 
@@ -160,7 +160,7 @@ def _check_same(ids: dict[str, list[str]]) -> None:
     if len(every) == len(some):
         return
     if not every:
-        heads = [f"view {name} has {_examples(own)}" for name, own in ids.items()]
+        heads = [f"{view_title(name)} has {_examples(own)}" for name, own in ids.items()]
         raise ValueError(
             f"The views have no sample in common by their ids ({'; '.join(heads)}): give all "
             f"tables the same ids in their index; {BY_ORDER}"
@@ -168,7 +168,7 @@ def _check_same(ids: dict[str, list[str]]) -> None:
     order = dict.fromkeys(one for own in ids.values() for one in own)
     lacking = {name: [one for one in order if one not in own] for name, own in sets.items()}
     told = [
-        f"view {name} lacks {len(gone)} ({_examples(gone)})"
+        f"{view_title(name)} lacks {len(gone)} ({_examples(gone)})"
         for name, gone in lacking.items()
         if gone
     ]

@@ -7,12 +7,12 @@ import numpy as np
 import scipy.sparse as sp
 from array_api_compat import array_namespace
 
-from polyspan.inputs.devices import move_arrays
-from polyspan.inputs.memory import available_memory
 from polyspan.inputs.rows import look, missing_rows, present_rows
 from polyspan.inputs.views import Views
-from polyspan.solvers.arrays import to_numpy
-from polyspan.solvers.cache import held_bytes, shared
+from polyspan.runtime.arrays import to_numpy
+from polyspan.runtime.cache import held_bytes, shared
+from polyspan.runtime.memory import available_memory
+from polyspan.runtime.messages import plural, view_title
 
 Scaling = str | None
 Scale = Scaling | Sequence[Scaling]  # for all views, or one for each
@@ -27,7 +27,6 @@ def scale_views(
     views: Views,
     scale: Scale,
     moments: Sequence[Moments | None] | None = None,
-    device: str | None = None,
 ) -> list[Any]:
     """Scale every view, all in the same way or each in its own.
 
@@ -42,8 +41,6 @@ def scale_views(
         of NaN stay NaN.
     moments : list, optional
         Result of `feature_moments` for the samples to standardize by; default: these samples.
-    device : str, optional
-        Where to move the scaled views; default: they stay where they are.
 
     Examples
     --------
@@ -54,12 +51,12 @@ def scale_views(
     """
     known = [None] * len(views.arrays) if moments is None else moments
     scales = scaling_per_view(scale, len(views.arrays))
-    scaled = [_scaled(*one) for one in zip(*views, scales, known, strict=True)]
-    return scaled if device is None else move_arrays(scaled, device)
+    each = zip(views, scales, known, strict=True)
+    return [_scaled(view, name, how, moments) for (view, name), how, moments in each]
 
 
 def _scaled(view: Any, name: str, scale: Scaling, moments: Moments | None) -> Any:
-    """Scale one view, once for all fits on the same data inside `polyspan.solvers.cache.sharing`.
+    """Scale one view, once for all fits on the same data inside `polyspan.runtime.cache.sharing`.
 
     Views that are large would push what took longer to compute out of the store.
     """
@@ -91,7 +88,7 @@ def check_varied(Xs: Sequence[Any], names: Sequence[str], scale: Scale) -> None:
 
     Examples
     --------
-    >>> check_varied([unit(np.array([[1.0], [2.0]]))], ["'age'"], "unit")
+    >>> check_varied([unit(np.array([[1.0], [2.0]]))], ["age"], "unit")
     Traceback (most recent call last):
     ...
     ValueError: view 'age' is constant after scale="unit" (n_features=1), so it says nothing about
@@ -108,8 +105,8 @@ def check_varied(Xs: Sequence[Any], names: Sequence[str], scale: Scale) -> None:
 def constant_view(name: str, scale: str, d: int) -> ValueError:
     """The error for a view whose d features say nothing once they are scaled."""
     return ValueError(
-        f'view {name} is constant after scale="{scale}" (n_features={d}), so it says nothing '
-        'about clusters: use scale="standard" for it, or leave it out.'
+        f'{view_title(name)} is constant after scale="{scale}" (n_features={d}), so it says '
+        'nothing about clusters: use scale="standard" for it, or leave it out.'
     )
 
 
@@ -153,8 +150,8 @@ def scaling_per_view(
         return [scale] * n_views  # type: ignore[list-item]
     if len(scale) != n_views:
         raise ValueError(
-            f"{owner}{': ' if owner else ''}{name} has {len(scale)} scaling{'s'[: len(scale) != 1]}"
-            f" for {n_views} view{'s'[: n_views != 1]}: give one for each view, or one for all."
+            f"{owner}{': ' if owner else ''}{name} has {plural(len(scale), 'scaling')} for "
+            f"{plural(n_views, 'view')}: give one for each view, or one for all."
         )
     return list(scale)
 
@@ -204,7 +201,7 @@ def feature_moments(views: Views, scale: Scale = "standard+unit") -> list[Moment
     """
     return [
         moments_of(_dense(view, name, one)) if one in STANDARDIZED else None
-        for view, name, one in zip(*views, scaling_per_view(scale, len(views.arrays)), strict=True)
+        for (view, name), one in zip(views, scaling_per_view(scale, len(views.arrays)), strict=True)
     ]
 
 
@@ -221,7 +218,7 @@ def check_dense(view: Any, name: str, scale: Scaling = "standard+unit") -> None:
     need, free = 4 * view.shape[0] * view.shape[1] * view.dtype.itemsize, available_memory()
     if free is not None and need > free:
         raise MemoryError(
-            f'scale="{scale}" makes the sparse view {name} dense, which needs about '
+            f'scale="{scale}" makes the sparse {view_title(name)} dense, which needs about '
             f'{need / 2**30:.0f} GiB, but {free / 2**30:.0f} GiB are free: use scale="unit".'
         )
 
@@ -238,13 +235,13 @@ def check_products(views: Views, scale: Scale = None) -> None:
     ValueError: view 0 has values of size 1.0e+20, too large to solve for a representation in ...
     """
     scales = scaling_per_view(scale, len(views.arrays))
-    for view, name, one in zip(*views, scales, strict=True):
+    for (view, name), one in zip(views, scales, strict=True):
         if one is not None:
             continue
         largest, limits = _largest(view)
         if largest > float(limits.eps) ** -0.75:
             raise ValueError(
-                f"view {name} has values of size {largest:.1e}, too large to solve for a "
+                f"{view_title(name)} has values of size {largest:.1e}, too large to solve for a "
                 f'representation in {view.dtype}: rescale it, or use scale="unit".'
             )
 
@@ -263,8 +260,8 @@ def _check_size(view: Any, name: str) -> None:
     low, high = float(limits.smallest_normal) ** (1 / 3), float(limits.max) ** (1 / 3)
     if largest and not low <= largest <= high:
         raise ValueError(
-            f"view {name} has values of size {largest:.1e}, whose products leave the range of "
-            f'{view.dtype}: rescale it, or use scale="unit".'
+            f"{view_title(name)} has values of size {largest:.1e}, whose products leave the range "
+            f'of {view.dtype}: rescale it, or use scale="unit".'
         )
 
 

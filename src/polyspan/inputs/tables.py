@@ -8,12 +8,13 @@ import numpy as np
 
 from polyspan.inputs.ids import as_ids
 from polyspan.inputs.samples import is_frame
+from polyspan.runtime.messages import view_title
 
 
 class KnownView(NamedTuple):
     """What new samples must have in one view of a fitted model."""
 
-    key: Any  # what the view is called in a dictionary of views
+    key: str  # the name of the view
     width: int  # number of features
     columns: list[str] | None  # their names; None if they have none
     medians: np.ndarray | None  # of the fitted samples; None if they are not known
@@ -137,8 +138,8 @@ def match_columns(
     if gone := [one for one in wanted if one not in place]:
         shown = ", ".join(map(repr, gone[:3])) + ", ..." * (len(gone) > 3)
         raise ValueError(
-            f"view {name} lacks {len(gone)} feature{'s' * (len(gone) > 1)} of the fit ({shown}): "
-            "pass the same features as to fit."
+            f"{view_title(name)} lacks {len(gone)} feature{'s' * (len(gone) > 1)} of the fit "
+            f"({shown}): pass the same features as to fit."
         )
     return values[:, np.array([place[one] for one in wanted])]
 

@@ -3,9 +3,11 @@
 Every error is one sentence that names the view and says what to do. Input is never modified.
 """
 
+import copy
 import warnings
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,7 +30,7 @@ from polyspan.inputs.tables import (
     numbers_of,
     refuse_lazy,
 )
-from polyspan.solvers.messages import own_warnings, warn_user
+from polyspan.runtime.messages import own_warnings, plural, view_title, warn_user
 
 TURN = (
     "use fit(load_views(X, samples='columns')) if they are, and samples='rows' if not "
@@ -36,11 +38,26 @@ TURN = (
 )
 
 
-class Views(NamedTuple):
-    """Checked views: arrays of one dtype, namespace and device, and their names for messages."""
+@dataclass(frozen=True)
+class Views:
+    """Checked views: arrays of one dtype, namespace and device, and all that is known of them."""
 
     arrays: list[Any]
     names: list[str]
+    samples: Samples | None = None  # ids of the rows; None if they have none
+    columns: Mapping[str, list[str]] = field(default_factory=dict)  # by view; only known names
+    feature_names: np.ndarray | None = None  # of one table, as scikit-learn wants them
+    n_features: int | None = None  # of the array that was cut into views; None is their sum
+    y: Any = None  # true labels, which only an oracle looks at
+    # What a method made of them:
+    given: "Views | None" = None  # as they were before
+    used: Sequence[int] | None = None  # which of the given views are left; None is all
+    kernel_maps: list[np.ndarray] | None = None  # from kernels to features, for new samples
+    graphs: list[Any] | None = None  # precomputed graphs of the views
+
+    def __iter__(self) -> Iterator[tuple[Any, str]]:
+        """Every view with its name."""
+        return zip(self.arrays, self.names, strict=True)
 
     @property
     def n_samples(self) -> int:
@@ -60,7 +77,32 @@ class Views(NamedTuple):
     @property
     def singly(self) -> list["Views"]:
         """Every view by itself, under its name."""
-        return [Views([view], [name]) for view, name in zip(*self, strict=True)]
+        return [Views([view], [name]) for view, name in self]
+
+    def remembered(self) -> dict[str, Any]:
+        """What a fitted estimator remembers of its input, by the names of its attributes.
+
+        Examples
+        --------
+        >>> check_views({"rna": np.eye(3), "protein": np.eye(3)}).remembered()
+        {'view_names_': ['rna', 'protein'], '_view_widths': [3, 3], 'n_features_in_': 6}
+        """
+        views = self if self.given is None else self.given
+        widths = [int(view.shape[1]) for view in views.arrays]
+        known: dict[str, Any] = {
+            "view_names_": views.names,
+            "_view_widths": widths,
+            "n_features_in_": sum(widths) if views.n_features is None else views.n_features,
+        }
+        if views.samples is not None:
+            known |= {"sample_ids_": views.samples.ids, "_id_name": views.samples.name}
+        if views.columns:
+            known["_view_columns"] = dict(views.columns)
+        if views.feature_names is not None:
+            known["feature_names_in_"] = views.feature_names
+        if self.kernel_maps is not None:
+            known["_kernel_maps"] = self.kernel_maps
+        return known
 
 
 def check_views(
@@ -83,12 +125,12 @@ def check_views(
     views : sequence of slices or index lists, optional
         Which columns of a single 2-D ``X`` form which view.
     estimator : estimator, optional
-        Gets ``n_features_in_`` (and ``feature_names_in_`` for one DataFrame), as scikit-learn
-        requires, and ``sample_ids_`` if the samples have ids.
+        For whom: its name is in messages, and its tags say whether the views are kernels. It is
+        not changed.
     missing : bool, default=False
         Allow rows of NaN: samples that lack the view.
     new : bool, default=False
-        Samples for a fitted ``estimator``: it is not changed, and one sample is enough.
+        Samples for a fitted ``estimator``: they must have its features, and one is enough.
 
     Returns
     -------
@@ -99,43 +141,49 @@ def check_views(
     --------
     >>> found = check_views({"text": [[1, 2], [3, 4]], "image": np.eye(2)})
     >>> found.names, [view.shape for view in found.arrays]
-    (["'text'", "'image'"], [(2, 2), (2, 2)])
+    (['text', 'image'], [(2, 2), (2, 2)])
     >>> check_views([np.eye(3), np.eye(4)])
     Traceback (most recent call last):
     ...
     ValueError: The views differ in length: view 0 has 3 samples, view 1 has 4 samples; ...
     """
     if isinstance(X, Views):  # already checked, by a method that calls another one
-        for view, name in zip(*X, strict=True):
-            refuse_lazy(view, f"view {name}")
-        if estimator is not None:
-            remember(estimator, sum(view.shape[1] for view in X.arrays))
+        for view, name in X:
+            refuse_lazy(view, view_title(name))
         return X
     several, order = open_views(X)
+    feature_names = n_features = None
     if several is not None:
         if views is not None:
             raise ValueError(
                 f"views=... cuts one 2-D array into views, but X is already a {type(X).__name__} "
-                f"of {len(several)} views: leave views out."
+                f"of {plural(len(several), 'view')}: leave views out."
             )
         names = list(several)
         tables, samples = match_rows(several, order)
-        arrays = [_check_one(view, f"view {name}", None) for name, view in tables.items()]
+        arrays = [_check_one(view, view_title(name), None) for name, view in tables.items()]
         told = {name: view.columns for name, view in several.items() if view.columns}
         arrays, columns = _match_columns(arrays, tables, told, estimator, new)
-        if estimator is not None and not new:
-            vars(estimator).pop("feature_names_in_", None)  # from an earlier fit
-            remember(estimator, sum(view.shape[1] for view in arrays), samples, columns)
     else:
-        whole = _check_one(X, "X", estimator, new)
+        # scikit-learn writes what it sees of the features to the estimator, here to a copy of it.
+        seen = copy.copy(estimator)
+        whole = _check_one(X, "X", seen, new)
+        feature_names = getattr(seen, "feature_names_in_", None)
         arrays = [whole] if views is None else _cut(whole, views)
         names = [str(k) for k in range(len(arrays))]
-        if estimator is not None and not new:
-            samples = samples_of(X.index, X.index.name) if is_frame(X) else None
-            remember(estimator, int(whole.shape[1]), samples)
+        samples = samples_of(X.index, X.index.name) if is_frame(X) else None
+        columns = (
+            {"0": column_names(X) or []} if views is None and not _takes_kernels(estimator) else {}
+        )
+        columns = {name: known for name, known in columns.items() if known}
+        n_features = int(whole.shape[1])
     arrays = _one_dtype(arrays, names)
     check_content([look(view) for view in arrays], names, missing=missing, new=new)
-    return Views(arrays, names)
+    return Views(arrays, names, samples, columns, feature_names, n_features)
+
+
+def _takes_kernels(estimator: Any) -> bool:
+    return estimator is not None and get_tags(estimator).input_tags.pairwise
 
 
 def check_y(y: Any) -> None:
@@ -175,41 +223,16 @@ def _match_columns(
     if new:
         columns = told | columns
         found = [match_columns(x, name, columns.get(name), known.get(name)) for name, x in pairs]
-    elif estimator is not None and get_tags(estimator).input_tags.pairwise:
+    elif _takes_kernels(estimator):
         found = [match_kernel(x, tables[name]) for name, x in pairs]
         columns = {name: as_ids(tables[name].index) for name in columns if is_frame(tables[name])}
     else:
-        named = {f"view {name}": own for name, own in columns.items()}
+        named = {view_title(name): own for name, own in columns.items()}
         check_shared(named, TURN)
         for words in check_columns(named):
             warn_user(words)
         found, columns = arrays, told | columns
     return found, columns
-
-
-def remember(
-    estimator: Any,
-    n_features: int,
-    samples: Samples | None = None,
-    columns: dict[str, list[str]] | None = None,
-) -> None:
-    """Set what an estimator remembers of its input; ids and columns of an earlier fit go.
-
-    Examples
-    --------
-    >>> from polyspan import GRMSC
-    >>> model = GRMSC()
-    >>> remember(model, 7, samples_of(["wren", "fox"]))
-    >>> model.n_features_in_, model.sample_ids_
-    (7, array(['wren', 'fox'], dtype=object))
-    """
-    estimator.n_features_in_ = n_features
-    for name in ("sample_ids_", "_id_name", "_view_columns"):
-        vars(estimator).pop(name, None)
-    if samples is not None:
-        vars(estimator).update(sample_ids_=samples.ids, _id_name=samples.name)
-    if columns:
-        vars(estimator).update(_view_columns=columns)
 
 
 def _check_one(view: Any, name: str, estimator: Any, new: bool = False) -> Any:
@@ -304,8 +327,7 @@ def _one_dtype(arrays: list[Any], names: list[str]) -> list[Any]:
     """Require equal lengths, one namespace and device; use float64 unless all are float32."""
     lengths = [int(view.shape[0]) for view in arrays]
     if len(set(lengths)) > 1:
-        told = ", ".join(f"view {a} has {b} samples" for a, b in zip(names, lengths, strict=True))
-        raise ValueError(f"The views differ in length: {told}; every view needs the same samples.")
+        raise different_lengths(names, lengths)
     foreign = [view for view in arrays if not (sp.issparse(view) or is_numpy_array(view))]
     if foreign and len(foreign) < len(arrays):
         raise ValueError("The views mix array libraries: convert all of them to one.")
@@ -317,6 +339,13 @@ def _one_dtype(arrays: list[Any], names: list[str]) -> list[Any]:
         return [xp.astype(view, wanted, copy=False) for view in arrays]
     single = all(view.dtype == np.float32 for view in arrays)
     return [view.astype(np.float32 if single else np.float64, copy=False) for view in arrays]
+
+
+def different_lengths(names: Sequence[str], lengths: Sequence[int]) -> ValueError:
+    """The error for views that do not have the same number of samples."""
+    pairs = zip(names, lengths, strict=True)
+    shown = ", ".join(f"{view_title(name)} has {plural(n, 'sample')}" for name, n in pairs)
+    return ValueError(f"The views differ in length: {shown}; every view needs the same samples.")
 
 
 def weighted_views(owner: str, views: Views, weights: Any, new: bool = False) -> Views:
@@ -337,7 +366,13 @@ def weighted_views(owner: str, views: Views, weights: Any, new: bool = False) ->
     used = [k for k, weight in enumerate(weights) if weight > 0]
     if len(used) == len(weights):
         return views
-    left = Views([views.arrays[k] for k in used], [views.names[k] for k in used])
+    left = replace(
+        views,
+        arrays=[views.arrays[k] for k in used],
+        names=[views.names[k] for k in used],
+        given=views,
+        used=used,
+    )
     with own_warnings():  # already issued when all views were checked
         warnings.simplefilter("ignore")
         check_content([look(view) for view in left.arrays], left.names, missing=True, new=new)

@@ -23,16 +23,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from polyspan.base import About, EmbeddingClusterer, Iterative
+from polyspan.base import About, Embedding, Iterative
 from polyspan.graphs import proximity
-from polyspan.inputs.params import flag, neighbors, param
+from polyspan.inputs.params import Neighbors, fitted, flag, param
 from polyspan.inputs.views import Views
-from polyspan.solvers.arrays import Array, inverse_root
+from polyspan.runtime.arrays import Array, inverse_root
 from polyspan.solvers.eigen import lowest_eigenpairs
-from polyspan.solvers.loop import Run, Solution
+from polyspan.solvers.loop import Run
 
 
-class AMGL(Iterative, EmbeddingClusterer):
+class AMGL(Iterative):
     """Auto-weighted multiple graph learning: spectral clustering of a weighted sum of graphs.
 
     Parameters
@@ -79,7 +79,6 @@ class AMGL(Iterative, EmbeddingClusterer):
     (60,)
     """
 
-    by_direction = False  # rows are not scaled to unit length
     about = About(
         paper="Nie et al., IJCAI 2016",
         objective="min sum_v sqrt(tr(F^T L_v F)), F^T F = I",
@@ -88,11 +87,15 @@ class AMGL(Iterative, EmbeddingClusterer):
     )
     sees_order = "as_released"  # ties go by row numbers
 
-    n_neighbors: int | None = param(neighbors(5), default=None)
+    n_neighbors: int | None = param(Neighbors(5), default=None)
     as_released: bool = param(flag, default=False)
     tol: float = 1e-8
 
-    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+    weights_: np.ndarray = fitted()
+    affinity_matrix_: Array = fitted()
+    embedding_: Array = fitted()
+
+    def solve(self, views: Views, Xs: list[Array]) -> Embedding:
         """Return the embedding F, with the weights and the weighted graph."""
         k, run, Ws = self._neighbors(views.n_samples), self._run(), []
         for X in Xs:
@@ -100,7 +103,9 @@ class AMGL(Iterative, EmbeddingClusterer):
             Ws.append((S + S.T) / 2)
         F, alpha = solve_amgl(Ws, self.n_clusters, run=run)
         W = np.tensordot(alpha / np.sum(alpha), Ws, axes=1)
-        return run.solution(F, weights_=alpha, affinity_matrix_=W)
+        return Embedding(
+            F, by_direction=False, **run.record(), extras={"weights_": alpha, "affinity_matrix_": W}
+        )
 
     def footprint(self, views: Views) -> tuple[float, float]:
         """Count n x n matrices: three per view."""

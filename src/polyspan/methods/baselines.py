@@ -13,15 +13,14 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 from sklearn.cluster import SpectralClustering
 
-from polyspan.base import About, GraphClusterer, ScaledClusterer
+from polyspan.base import About, Graph, Labels, ScaledClusterer
 from polyspan.clustering.spectral import kmeans, quiet_kmeans, spectral_clustering
 from polyspan.graphs.knn import nearest_neighbors
-from polyspan.inputs.params import neighbors, param
+from polyspan.inputs.params import Neighbors, fitted, param
 from polyspan.inputs.scaling import short_indices
 from polyspan.inputs.views import Views
-from polyspan.solvers.arrays import Array, to_numpy
-from polyspan.solvers.loop import Solution
-from polyspan.solvers.messages import own_warnings
+from polyspan.runtime.arrays import Array, to_numpy
+from polyspan.runtime.messages import own_warnings
 
 # scikit-learn factorizes the graph: 100 s for 10,000 samples of noise. Lanczos iterations do not.
 FACTORIZED_UP_TO = 4_000
@@ -73,20 +72,23 @@ class ConcatKMeans(ScaledClusterer):
         needs="scale",
         cost="O(n d c) per iteration",
     )
+    family = "k-means"
     draws = True  # its starts
 
-    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+    n_iter_: int = fitted()
+
+    def solve(self, views: Views, Xs: list[Array]) -> Labels:
         """Return the labels."""
         whole = side_by_side(Xs)
         model = kmeans(whole, self.n_clusters, n_init=self.n_init, random_state=self.random_state)
-        return Solution(model.labels_, model.n_iter_)
+        return Labels(model.labels_, n_iter=model.n_iter_)
 
     def footprint(self, views: Views) -> tuple[float, float]:
         """Count nothing: it needs no more memory than the features."""
         return 0.0, 0.0
 
 
-class ConcatSpectral(GraphClusterer):
+class ConcatSpectral(ScaledClusterer):
     """Spectral clustering of the k-NN graph of the scaled, concatenated views.
 
     Parameters
@@ -122,30 +124,41 @@ class ConcatSpectral(GraphClusterer):
         needs="n_neighbors",
         cost="O(n^2 d) once, sparse eigenvectors",
     )
+    family = "early fusion"
 
-    n_neighbors: int | None = param(neighbors(10), default=None)
+    n_neighbors: int | None = param(Neighbors(10), default=None)
 
-    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+    affinity_matrix_: Any = fitted()
+
+    def solve(self, views: Views, Xs: list[Array]) -> Graph:
         """Return the k-NN graph."""
         k = self._neighbors(views.n_samples)
         near = sp.eye_array(views.n_samples, format="csr")
         if k > 1:
             near = near + nearest_neighbors(side_by_side(Xs), k - 1).shares
-        return Solution(short_indices(sp.csr_array((near + near.T) / 2)))
-
-    def _cluster(self, found: Solution, views: Views, Xs: list[Array]) -> dict[str, Any]:
-        n, fitted = views.n_samples, {"affinity_matrix_": found.Z}
-        if self.n_clusters == n:  # ARPACK needs fewer vectors than samples
-            return fitted | {"labels_": np.arange(n)}
-        own = self._given("n_clusters", "n_init", "random_state")
-        # ARPACK returns arbitrary vectors, other ones each time, of a graph in that many pieces.
-        if n > FACTORIZED_UP_TO or connected_components(found.Z)[0] >= self.n_clusters:
-            return fitted | {"labels_": spectral_clustering(found.Z, **own)}
-        model = SpectralClustering(affinity="precomputed", **own)
-        with quiet_kmeans(), own_warnings():
-            warnings.filterwarnings("ignore", message="Graph is not fully connected")
-            return fitted | {"labels_": model.fit(found.Z).labels_}
+        return Graph(short_indices(sp.csr_array((near + near.T) / 2)), cut_like_scikit_learn)
 
     def footprint(self, views: Views) -> tuple[float, float]:
         """Count nothing: the graph is sparse."""
         return 0.0, 0.0
+
+
+def cut_like_scikit_learn(W: sp.csr_array, n_clusters: int, **options: Any) -> np.ndarray:
+    """Labels by scikit-learn's spectral clustering, or by ours where its solver is slow or random.
+
+    Examples
+    --------
+    >>> W = sp.csr_array(np.kron(np.eye(2), np.ones((3, 3))) + 0.1)
+    >>> sorted(np.bincount(cut_like_scikit_learn(W, 2, n_init=5, random_state=0)).tolist())
+    [3, 3]
+    """
+    n = W.shape[0]
+    if n_clusters == n:  # ARPACK needs fewer vectors than samples
+        return np.arange(n)
+    # ARPACK returns arbitrary vectors, other ones each time, of a graph in that many pieces.
+    if n > FACTORIZED_UP_TO or connected_components(W)[0] >= n_clusters:
+        return spectral_clustering(W, n_clusters, **options)
+    model = SpectralClustering(n_clusters, affinity="precomputed", **options)
+    with quiet_kmeans(), own_warnings():
+        warnings.filterwarnings("ignore", message="Graph is not fully connected")
+        return model.fit(W).labels_

@@ -7,15 +7,14 @@ from sklearn.base import clone
 from sklearn.metrics import normalized_mutual_info_score
 from sklearn.utils import get_tags
 
-from polyspan.base import About, MultiViewClusterer
+from polyspan.base import About, Labels, MultiViewClusterer, ViewTags
 from polyspan.clustering.affinity import mean_affinity
 from polyspan.clustering.spectral import spectral_clustering
-from polyspan.inputs.params import clusterer, flag, integer, param
+from polyspan.inputs.params import clusterer, fitted, flag, integer, param
 from polyspan.inputs.scaling import scaling_per_view
 from polyspan.inputs.views import Views
 from polyspan.methods.lrr import LRR
-from polyspan.solvers.arrays import Array
-from polyspan.solvers.loop import Solution
+from polyspan.runtime.arrays import Array
 
 
 class BestSingleView(MultiViewClusterer):
@@ -79,6 +78,13 @@ class BestSingleView(MultiViewClusterer):
     )
     oracle: bool = param(flag, default=False)
 
+    best_view_: int = fitted()
+    chosen_by_: str = fitted()
+    scores_: list[float] = fitted()
+    estimators_: list[Any] = fitted()
+    best_estimator_: Any = fitted()
+    n_iter_: int = fitted()
+
     def _inner(self, view: int = 0) -> Any:
         """A fresh copy of the method for one view, with what was asked for here."""
         inner: Any = LRR() if self.estimator is None else clone(self.estimator)
@@ -91,8 +97,9 @@ class BestSingleView(MultiViewClusterer):
         """Whether the method is one of polyspan's, which take checked views with names."""
         return self.estimator is None or isinstance(self.estimator, MultiViewClusterer)
 
-    def _solution(self, views: Views, Xs: list[Array], y: Any = None) -> Solution:
-        """Fit every view; ``y``, the true labels, is used only when ``oracle=True``."""
+    def solve(self, views: Views, Xs: list[Array]) -> Labels:
+        """Fit every view; the true labels are used only when ``oracle=True``."""
+        y = views.y
         if self.oracle and y is None:
             raise ValueError(
                 "BestSingleView: oracle=True chooses the view by the true labels: pass them as y, "
@@ -117,7 +124,7 @@ class BestSingleView(MultiViewClusterer):
             "scores_": scores,
         }
         n_iter = getattr(models[best], "n_iter_", 1)
-        return Solution(models[best].labels_, n_iter, extras=learned)
+        return Labels(models[best].labels_, n_iter=n_iter, extras=learned)
 
     def _agreement(self, models: list[Any]) -> list[float]:
         """Mean agreement of every view with the other views and with all views together."""
@@ -136,7 +143,12 @@ class BestSingleView(MultiViewClusterer):
         ]
 
     def _shareable(self) -> bool:
-        return self._ours() and bool(get_tags(self._inner()).one_solution)
+        return False  # its estimators share their solutions, and an oracle looks at labels
+
+    def __sklearn_tags__(self) -> ViewTags:
+        tags = super().__sklearn_tags__()
+        tags.one_solution = self._ours() and bool(get_tags(self._inner()).one_solution)
+        return tags
 
     def _check_scales(self, n_views: int) -> None:
         scale = getattr(self.estimator, "scale", None) if self._ours() else None

@@ -32,22 +32,20 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from polyspan.base import About, GraphClusterer
+from polyspan.base import About, Graph, InNumPy
 from polyspan.graphs.knn import diffused, nearest_neighbors
 from polyspan.graphs.proximity import squared_distances
-from polyspan.inputs.params import integer, neighbors, one_of, param, positive
-from polyspan.inputs.scaling import numpy_views
+from polyspan.inputs.params import Neighbors, fitted, integer, one_of, param, positive
 from polyspan.inputs.views import Views
+from polyspan.runtime.arrays import Array, inverse_root, sum_squares
 from polyspan.solvers import prox
-from polyspan.solvers.arrays import Array, inverse_root, sum_squares
-from polyspan.solvers.loop import Solution
 
 WIDTH = 0.5  # of the kernel, as a share of the largest squared distance
 PENALTY = 19.0  # of unequal weights of the views
 ALTERNATIONS = 10  # of diffusion and weights
 
 
-class CGD(GraphClusterer):
+class CGD(InNumPy):
     """Cross-view graph diffusion: one graph that is smooth along the links of every view.
 
     Parameters
@@ -96,25 +94,25 @@ class CGD(GraphClusterer):
         needs="n_neighbors, lam_identity, scale",
         cost="O(n^2 k) per view and round, 10 rounds",
     )
+    family = "mean graph"
     solve_counts = False
 
-    n_neighbors: int | None = param(neighbors(16), default=None)
+    n_neighbors: int | None = param(Neighbors(16), default=None)
     lam_identity: float = param(positive, default=0.3)
     view_weights: str = param(one_of("fixed", "adaptive"), default="fixed")
     n_rounds: int = param(integer(1), default=10)
 
-    def scaled(self, views: Views) -> list[Array]:
-        """Scale samples, in NumPy."""
-        return numpy_views(views, self.scale)
+    weights_: np.ndarray = fitted()
+    affinity_matrix_: Array = fitted()
 
-    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+    def solve(self, views: Views, Xs: list[Array]) -> Graph:
         """Return the graph A, and the weights of the views beside it."""
         k = self._neighbors(views.n_samples)
         A, b = solve_cgd(
             [neighbor_links(X, k) for X in Xs],
             **self._given("lam_identity", "view_weights", "n_rounds"),
         )
-        return Solution(A, extras={"weights_": b})
+        return Graph(A, extras={"weights_": b})
 
     def footprint(self, views: Views) -> tuple[float, float]:
         """Count n x n matrices, of float64: the graph, its next round, distances, eigenvectors."""

@@ -28,17 +28,17 @@ from collections.abc import Sequence
 
 from array_api_compat import array_namespace
 
-from polyspan.base import About, EmbeddingClusterer, Iterative, OnDevice
+from polyspan.base import About, Embedding, Iterative, OnDevice
 from polyspan.clustering.spectral import unit_rows
 from polyspan.graphs.proximity import median_kernel, normalized
-from polyspan.inputs.params import flag, one_of, param, positive
+from polyspan.inputs.params import fitted, flag, one_of, param, positive
 from polyspan.inputs.views import Views
-from polyspan.solvers.arrays import Array
+from polyspan.runtime.arrays import Array
 from polyspan.solvers.eigen import lowest_eigenpairs
-from polyspan.solvers.loop import Run, Solution
+from polyspan.solvers.loop import Run
 
 
-class CoRegSpectral(Iterative, OnDevice, EmbeddingClusterer):
+class CoRegSpectral(Iterative, OnDevice):
     """Co-regularized multi-view spectral clustering: the embeddings of the views are made to agree.
 
     Parameters
@@ -91,15 +91,19 @@ class CoRegSpectral(Iterative, OnDevice, EmbeddingClusterer):
     as_released: bool = param(flag, default=False)
     max_iter: int = 200
 
-    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+    embedding_: Array = fitted()
+
+    def solve(self, views: Views, Xs: list[Array]) -> Embedding:
         """Return U*, or the U_v side by side."""
         run = self._run()
         Ls = [normalized(median_kernel(X, diagonal=self.as_released)) for X in Xs]
         own = self._given("lam_agreement", "variant", "as_released")
         Us = solve_coregspectral(Ls, self.n_clusters, **own, run=run)
         if self.variant == "centroid":
-            return run.solution(Us[-1])
-        return run.solution(array_namespace(*Us).concat([unit_rows(U) for U in Us], axis=1))
+            return Embedding(Us[-1], **run.record())
+        return Embedding(
+            array_namespace(*Us).concat([unit_rows(U) for U in Us], axis=1), **run.record()
+        )
 
     def footprint(self, views: Views) -> tuple[float, float]:
         """Count n x n matrices: two per view."""

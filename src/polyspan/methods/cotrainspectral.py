@@ -23,17 +23,16 @@ from collections.abc import Sequence
 
 from array_api_compat import array_namespace
 
-from polyspan.base import About, EmbeddingClusterer
+from polyspan.base import About, Embedding, ScaledClusterer
 from polyspan.clustering.spectral import unit_rows
 from polyspan.graphs.proximity import median_kernel, normalized
-from polyspan.inputs.params import integer, param
+from polyspan.inputs.params import fitted, integer, param
 from polyspan.inputs.views import Views
-from polyspan.solvers.arrays import Array
+from polyspan.runtime.arrays import Array
 from polyspan.solvers.eigen import lowest_eigenpairs
-from polyspan.solvers.loop import Solution
 
 
-class CoTrainSpectral(EmbeddingClusterer):
+class CoTrainSpectral(ScaledClusterer):
     """Co-training of spectral clusterings: every view learns from the embeddings of the others.
 
     Parameters
@@ -76,12 +75,14 @@ class CoTrainSpectral(EmbeddingClusterer):
     n_projected: int | None = param(integer(1, none="1.5 n_clusters"), default=None)
     n_rounds: int = param(integer(1), default=5)
 
-    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+    embedding_: Array = fitted()
+
+    def solve(self, views: Views, Xs: list[Array]) -> Embedding:
         """Return the U_v of the last round side by side."""
         c, p = self.n_clusters, self.n_projected
         p = min(math.ceil(1.5 * c) if p is None else p, views.n_samples)
         Us = solve_cotrainspectral([median_kernel(X) for X in Xs], c, p, n_rounds=self.n_rounds)
-        return Solution(array_namespace(*Us).concat([unit_rows(U) for U in Us], axis=1))
+        return Embedding(array_namespace(*Us).concat([unit_rows(U) for U in Us], axis=1))
 
     def footprint(self, views: Views) -> tuple[float, float]:
         """Count n x n matrices: three per view."""

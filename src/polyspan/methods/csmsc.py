@@ -39,16 +39,16 @@ from collections.abc import Sequence
 
 from array_api_compat import array_namespace
 
-from polyspan.base import About, OnDevice, Penalized, RepresentationClusterer
-from polyspan.inputs.params import flag, param, positive
+from polyspan.base import About, OnDevice, Penalized, Representation, RepresentationClusterer
+from polyspan.inputs.params import fitted, flag, param, positive
 from polyspan.inputs.views import Views
+from polyspan.runtime.arrays import Array, sum_squares
 from polyspan.solvers import prox
-from polyspan.solvers.arrays import Array, sum_squares, to_numpy
-from polyspan.solvers.loop import Run, Solution
+from polyspan.solvers.loop import Run
 from polyspan.solvers.reductions import factor_z_step, largest_entry, stack_views
 
 
-class CSMSC(Penalized, OnDevice, RepresentationClusterer):
+class CSMSC(RepresentationClusterer, Penalized, OnDevice):
     """Consistent and specific multi-view subspace clustering: one shared part, one part per view.
 
     Parameters
@@ -109,15 +109,20 @@ class CSMSC(Penalized, OnDevice, RepresentationClusterer):
     mu0: float = 1e-6
     tol: float = 1e-7
 
-    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+    consistent_: Array = fitted()
+    specific_: list[Array] = fitted()
+
+    def solve(self, views: Views, Xs: list[Array]) -> Representation:
         """Return ``|C|`` plus the mean of the ``|D_v|``, with C and the D_v."""
         run = self._run()
         own = self._given("lam_c", "lam_d", "as_released")
         C, Ds = solve_csmsc(Xs, **own, **self._penalty(), run=run)
         xp = array_namespace(C)
         Z = xp.abs(C) + sum(xp.abs(D) for D in Ds) / len(Ds)
-        back = (lambda A: A) if self.device is None else to_numpy
-        return run.solution(Z, consistent_=back(C), specific_=[back(D) for D in Ds])
+        back = self.brought_back
+        return Representation(
+            Z, **run.record(), extras={"consistent_": back(C), "specific_": [back(D) for D in Ds]}
+        )
 
     def footprint(self, views: Views) -> tuple[float, float]:
         """Count n x n matrices: one D_v for every view."""

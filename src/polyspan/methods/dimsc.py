@@ -27,14 +27,14 @@ from collections.abc import Sequence
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from polyspan.base import About, RepresentationClusterer
+from polyspan.base import About, Representation, RepresentationClusterer
 from polyspan.graphs import proximity
 from polyspan.graphs.ties import neighbor_shares, tie_slack
-from polyspan.inputs.params import neighbors, param, positive, real
+from polyspan.inputs.params import Neighbors, param, positive, real
 from polyspan.inputs.views import Views
-from polyspan.solvers.arrays import Array, to_numpy
+from polyspan.runtime.arrays import Array, to_numpy
 from polyspan.solvers.eigen import eigh
-from polyspan.solvers.loop import Run, Solution
+from polyspan.solvers.loop import Run
 from polyspan.solvers.reductions import orthogonal_rows
 
 
@@ -86,18 +86,18 @@ class DiMSC(RepresentationClusterer):
     )
     solve_counts = False
 
-    n_neighbors: int | None = param(neighbors(5), default=None)
+    n_neighbors: int | None = param(Neighbors(5), default=None)
     lam_s: float = param(positive, default=0.1)
     lam_v: float = param(real(0), default=1.0)
     tol: float = 1e-4
 
-    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+    def solve(self, views: Views, Xs: list[Array]) -> Representation:
         """Return the mean of the ``|Z_v|``."""
         k = self._neighbors(views.n_samples)
         Ls = [proximity.laplacian(neighbor_graph(X, k)) for X in Xs]
         run = self._run()
         Zs = solve_dimsc(Xs, Ls, lam_s=self.lam_s, lam_v=self.lam_v, run=run)
-        return run.solution(sum(array_namespace(Z).abs(Z) for Z in Zs) / len(Zs))
+        return Representation(sum(array_namespace(Z).abs(Z) for Z in Zs) / len(Zs), **run.record())
 
     def footprint(self, views: Views) -> tuple[float, float]:
         """Count n x n matrices: Z, K, L and its eigenvectors per view."""

@@ -36,15 +36,14 @@ import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
 
-from polyspan.base import About, EmbeddingClusterer
+from polyspan.base import About, Embedding, InNumPy
 from polyspan.clustering.spectral import quiet_kmeans, spectral_eigenvectors, unit_rows
 from polyspan.graphs.exact import distances, lowest, squared_lengths
 from polyspan.graphs.ties import tied
-from polyspan.inputs.params import integer, neighbors, param
-from polyspan.inputs.scaling import numpy_views, unit
+from polyspan.inputs.params import Neighbors, fitted, integer, param
+from polyspan.inputs.scaling import unit
 from polyspan.inputs.views import Views
-from polyspan.solvers.arrays import Array
-from polyspan.solvers.loop import Solution
+from polyspan.runtime.arrays import Array
 
 SHARE = (0.2, 0.8)  # of the features of a view
 CANDIDATES = 10  # samples per anchor that choose the anchors
@@ -53,7 +52,7 @@ BLOCK = 2**22  # distances held at a time: 32 MB
 WIDE = 2**26  # numbers in the centers of a sparse view: 512 MB
 
 
-class FastMICE(EmbeddingClusterer):
+class FastMICE(InNumPy):
     """Consensus of clusterings of random groups of views and features, linear in n.
 
     Parameters
@@ -102,17 +101,17 @@ class FastMICE(EmbeddingClusterer):
         needs="scale",
         cost="O(n m d) per member; no n x n matrix",
     )
+    family = "ensemble"
     draws = True  # groups and anchors
 
     n_members: int = param(integer(1), default=20)
     n_anchors: int | None = param(integer(1, none="1000, at most n"), default=None)
-    n_neighbors: int | None = param(neighbors(5), default=None)
+    n_neighbors: int | None = param(Neighbors(5), default=None)
 
-    def scaled(self, views: Views) -> list[Array]:
-        """Scale samples, in NumPy."""
-        return numpy_views(views, self.scale)
+    embedding_: np.ndarray = fitted()
+    members_: np.ndarray = fitted()
 
-    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+    def solve(self, views: Views, Xs: list[Array]) -> Embedding:
         """Return U of the consensus, and the members beside it."""
         rng, n, c = check_random_state(self.random_state), views.n_samples, self.n_clusters
         by_angle = [one is not None and one.endswith("unit") for one in self._scalings(views)]
@@ -125,7 +124,7 @@ class FastMICE(EmbeddingClusterer):
             with quiet_kmeans():
                 members[:, number] = model.fit_predict(unit_rows(transfer_cut(B, count)))
         U = transfer_cut(indicators(members), c)
-        return Solution(U, extras={"members_": members}, random_state=rng.randint(2**31))
+        return Embedding(U, extras={"members_": members}, random_state=rng.randint(2**31))
 
     def footprint(self, views: Views) -> tuple[float, float]:
         """Count numbers per sample: features, links, members, embeddings."""

@@ -44,17 +44,17 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
-from polyspan.base import About, EmbeddingClusterer, Iterative
+from polyspan.base import About, Embedding, InNumPy, Iterative
 from polyspan.clustering.spectral import left_singular, unit_rows
-from polyspan.inputs.params import flag, param
-from polyspan.inputs.scaling import Scale, numpy_views
+from polyspan.inputs.params import fitted, flag, param
+from polyspan.inputs.scaling import Scale
 from polyspan.inputs.views import Views
+from polyspan.runtime.arrays import Array
 from polyspan.solvers import prox
-from polyspan.solvers.arrays import Array
-from polyspan.solvers.loop import Run, Solution
+from polyspan.solvers.loop import Run
 
 
-class FPMVS(Iterative, EmbeddingClusterer):
+class FPMVS(Iterative, InNumPy):
     """Anchors and their graph learned together without a parameter (FPMVS-CAG), linear in n.
 
     Parameters
@@ -105,7 +105,6 @@ class FPMVS(Iterative, EmbeddingClusterer):
     (60,)
     """
 
-    by_direction = False  # rows are not scaled to unit length
     about = About(
         paper="Wang et al., TIP 2022, doi:10.1109/TIP.2021.3131941",
         objective="min sum_v gamma_v^2 |X_v - W_v A Z|_F^2, W_v and A orthogonal, columns of Z and "
@@ -119,11 +118,13 @@ class FPMVS(Iterative, EmbeddingClusterer):
     max_iter: int = 200
     tol: float = 1e-5
 
-    def scaled(self, views: Views) -> list[Array]:
-        """Scale samples, in NumPy."""
-        return numpy_views(views, self.scale)
+    anchors_: np.ndarray = fitted()
+    projections_: list[np.ndarray] = fitted()
+    weights_: np.ndarray = fitted()
+    representation_: np.ndarray = fitted()
+    embedding_: np.ndarray = fitted()
 
-    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+    def solve(self, views: Views, Xs: list[Array]) -> Embedding:
         """Return singular vectors of Z, with everything else that was learned."""
         c, n, rng = self.n_clusters, views.n_samples, check_random_state(self.random_state)
         start = np.zeros((c, n), dtype=Xs[0].dtype)
@@ -131,8 +132,8 @@ class FPMVS(Iterative, EmbeddingClusterer):
         run = self._run()
         Z, A, Ws, gamma = solve_fpmvs(Xs, start, **self._given("as_released"), run=run)
         learned = {"anchors_": A, "projections_": Ws, "weights_": gamma, "representation_": Z}
-        found = run.solution(unit_rows(left_singular(Z.T, c)), **learned)
-        return found._replace(random_state=rng)
+        F = unit_rows(left_singular(Z.T, c))
+        return Embedding(F, by_direction=False, **run.record(), extras=learned, random_state=rng)
 
     def footprint(self, views: Views) -> tuple[float, float]:
         """Count numbers per sample: features, and links to the anchors."""

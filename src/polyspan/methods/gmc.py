@@ -36,19 +36,20 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from polyspan.base import About, GraphClusterer, Iterative
+from polyspan.base import About, Graph, Iterative
+from polyspan.clustering.spectral import component_clustering
 from polyspan.graphs import proximity
 from polyspan.graphs.ties import gap_shares
-from polyspan.inputs.params import neighbors, param, per_view, positive
+from polyspan.inputs.params import Neighbors, PerView, fitted, param, positive
 from polyspan.inputs.scaling import SCALES, Scale, scale_view
 from polyspan.inputs.views import Views
+from polyspan.runtime.arrays import Array, to_numpy
 from polyspan.solvers import prox
-from polyspan.solvers.arrays import Array, to_numpy
 from polyspan.solvers.eigen import lowest_eigenpairs
-from polyspan.solvers.loop import Run, Solution
+from polyspan.solvers.loop import Run
 
 
-class GMC(Iterative, GraphClusterer):
+class GMC(Iterative):
     """Graph-based multi-view clustering: the clusters are the components of a learned graph.
 
     Nothing is random as long as the graph reaches ``n_clusters`` components; otherwise there is a
@@ -97,7 +98,6 @@ class GMC(Iterative, GraphClusterer):
     (60,)
     """
 
-    components = True
     about = About(
         paper="Wang et al., TKDE 2020, doi:10.1109/TKDE.2019.2903810",
         objective="min sum_v <D_v, S_v> + alpha |S_v|^2 + w_v |U - S_v|^2 "
@@ -106,22 +106,27 @@ class GMC(Iterative, GraphClusterer):
         cost="O(n^3 + m n^2) per iteration, up to 20 iterations",
     )
 
-    n_neighbors: int | None = param(neighbors(15), default=None)
+    n_neighbors: int | None = param(Neighbors(15), default=None)
     lam_components: float = param(positive, default=1.0)
-    scale: Scale = param(per_view("zscore", *SCALES), default="zscore")
+    scale: Scale = param(PerView("zscore", *SCALES), default="zscore")
     max_iter: int = 20
     tol: float = 1e-10
 
+    affinity_matrix_: Array = fitted()
+    weights_: np.ndarray = fitted()
+
     def scaled(self, views: Views) -> list[Array]:
         """Scale samples; ``"zscore"`` is this method's own."""
-        each = zip(*views, self._scalings(views), strict=True)
-        return [_zscore(*one[:2]) if one[2] == "zscore" else scale_view(*one) for one in each]
+        return [
+            _zscore(view, name) if scale == "zscore" else scale_view(view, name, scale)
+            for (view, name), scale in zip(views, self._scalings(views), strict=True)
+        ]
 
-    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+    def solve(self, views: Views, Xs: list[Array]) -> Graph:
         """Return the learned graph, with the weights of the views."""
         k, run = self._neighbors(views.n_samples), self._run()
         U, w = solve_gmc(Xs, self.n_clusters, k=k, lam_components=self.lam_components, run=run)
-        return run.solution((U + U.T) / 2, weights_=w)
+        return Graph((U + U.T) / 2, component_clustering, **run.record(), extras={"weights_": w})
 
     def footprint(self, views: Views) -> tuple[float, float]:
         """Count n x n matrices: two per view, and the dense features."""

@@ -27,20 +27,29 @@ regularized multi-view subspace clustering", 2020, arXiv:2004.03106.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from array_api_compat import array_namespace, device, is_array_api_obj
 
-from polyspan.base import About, OnDevice, Penalized, RepresentationClusterer, ViewTags
+from polyspan.base import (
+    About,
+    OnDevice,
+    Penalized,
+    Representation,
+    RepresentationClusterer,
+    ViewTags,
+)
 from polyspan.graphs.incomplete import incomplete_laplacian
 from polyspan.graphs.proximity import GraphParams, graph_laplacian
 from polyspan.inputs.params import (
+    Neighbors,
+    PerView,
+    fitted,
     matrices,
-    neighbors,
     one_of,
     param,
-    per_view,
     positive,
     real,
     weights_per_view,
@@ -49,14 +58,14 @@ from polyspan.inputs.precomputed import check_graphs, check_kernel_scales, kerne
 from polyspan.inputs.rows import filled, missing_rows
 from polyspan.inputs.scaling import SCALES, Scale, scale_views
 from polyspan.inputs.views import Views, weighted_views
+from polyspan.runtime.arrays import Array, astype, longest_column, sum_squares
+from polyspan.runtime.cache import shared
 from polyspan.solvers import prox
-from polyspan.solvers.arrays import Array, astype, longest_column, sum_squares
-from polyspan.solvers.cache import shared
-from polyspan.solvers.loop import Run, Solution
+from polyspan.solvers.loop import Run
 from polyspan.solvers.reductions import factor_z_step, largest_entry, reduce_rows
 
 
-class GRMSC(Penalized, OnDevice, RepresentationClusterer):
+class GRMSC(RepresentationClusterer, Penalized, OnDevice):
     """One low-rank representation of all views, tied by consistent and complementary graphs.
 
     Parameters
@@ -154,22 +163,25 @@ class GRMSC(Penalized, OnDevice, RepresentationClusterer):
         needs="n_neighbors; lam1 and lam2 together; alpha, lower for many samples",
         cost="O(n^3) per iteration, about 30 iterations",
     )
+    family = "subspace"
     solve_counts = False
     view_tags = {"missing_views": True}
 
-    n_neighbors: int | None = param(neighbors(30), default=None)
+    n_neighbors: int | None = param(Neighbors(30), default=None)
     lam1: float = param(positive, default=100.0)
     lam2: float = param(real(0), default=1000.0)
     alpha: float = param(real(0), default=1e-3)
     orientation: str = param(one_of("samples", "published"), default="samples")
     regularizer: str = param(one_of("both", "first_order", "none"), default="both")
     second_width: str = param(one_of("own", "first"), default="own")
-    graph_scale: Scale = param(per_view("same", *SCALES), default="same")
+    graph_scale: Scale = param(PerView("same", *SCALES), default="same")
     view_weights: Sequence[float] | None = param(weights_per_view, default=None)
     precomputed: str | None = param(one_of(None, "kernel"), default=None)
     graphs: Any = param(matrices, default=None)
 
-    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+    _kernel_maps: list[np.ndarray] | None = fitted()
+
+    def solve(self, views: Views, Xs: list[Array]) -> Representation:
         """Return Z of Algorithm 1; factors that do not depend on lam1 and lam2 may be shared."""
         n, weights = views.n_samples, [1.0] * len(Xs)
         if self.view_weights is not None:
@@ -182,50 +194,48 @@ class GRMSC(Penalized, OnDevice, RepresentationClusterer):
             what = FactorParams(len(Xs), self.orientation, graph)
             if self.graph_scale != "same":
                 scales = self._scalings(views, "graph_scale")
-                arrays = [*Xs, *scale_views(views, scales, device=self.device)]
-        if self.graphs is None:
+                arrays = [*Xs, *self._moved(scale_views(views, scales))]
+        if views.graphs is None:
             size = int(self.footprint(views)[0] / 2) * n * n * views.itemsize
             factors = shared(factor_problem, what, arrays, size)
         else:
-            factors = factor_problem(what, arrays, self._given_graphs(n))
+            factors = factor_problem(what, arrays, views.graphs)
         lam1: list[Any] = [float(self.lam1 * w) for w in weights]
         for k, gone in enumerate(map(missing_rows, Xs)):
             if gone is not None:  # their errors are free there and put no constraint on Z
                 lam1[k] = lam1[k] * astype(~gone, Xs[k].dtype)
         run, steps = self._run(), {"lam1": lam1, "lam2": lam2, **self._penalty()}
-        return run.solution(solve_grmsc(Xs, **steps, run=run, factors=factors))
+        return Representation(solve_grmsc(Xs, **steps, run=run, factors=factors), **run.record())
 
     def _prepare(self, views: Views) -> Views:
+        """Leave out views of weight 0, check the graphs, and turn kernels into features."""
+        given = views
         if self.view_weights is not None:
             views = weighted_views("GRMSC", views, self.view_weights)
         if self.graphs is not None:
-            self._given_graphs(views.n_samples)
-        self._kernel_maps: list[np.ndarray] | None = None
+            ids = None if views.samples is None else views.samples.ids
+            checked = check_graphs(
+                "GRMSC", self.graphs, given.names, views.n_samples, self.second_width, ids
+            )
+            used = range(len(checked)) if views.used is None else views.used
+            views = replace(views, graphs=[checked[k] for k in used])
         if self.precomputed == "kernel":
             check_kernel_scales("GRMSC", self.scale, self.graph_scale)
-            both = [kernel_features(K, name, "GRMSC") for K, name in zip(*views, strict=True)]
-            self._kernel_maps = [T for _, T in both]
-            views = Views([X for X, _ in both], views.names)
+            both = [kernel_features(K, name, "GRMSC") for K, name in views]
+            features, maps = ([pair[i] for pair in both] for i in range(2))
+            views = replace(views, arrays=features, kernel_maps=maps, given=given)
         return views
 
     def _prepare_new(self, views: Views) -> Views:
         views = weighted_views("GRMSC", views, self.view_weights, new=True)
-        if self._kernel_maps is None:
+        maps = getattr(self, "_kernel_maps", None)
+        if maps is None:
             return views
-        return Views(
-            [K @ T for K, T in zip(views.arrays, self._kernel_maps, strict=True)], views.names
-        )
+        features = [K @ T for K, T in zip(views.arrays, maps, strict=True)]
+        return replace(views, arrays=features)
 
     def _weights(self) -> list[float] | None:
         return None if self.view_weights is None else [float(w) for w in self.view_weights if w > 0]
-
-    def _given_graphs(self, n: int) -> list[Any]:
-        """Checked first-order graphs of the views with a non-zero weight."""
-        ids = getattr(self, "sample_ids_", None)
-        found = check_graphs("GRMSC", self.graphs, self.view_names_, n, self.second_width, ids)
-        if self.view_weights is None:
-            return found
-        return [graph for graph, w in zip(found, self.view_weights, strict=True) if w > 0]
 
     def _shareable(self) -> bool:
         return self.graphs is None

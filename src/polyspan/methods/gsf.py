@@ -33,20 +33,21 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from polyspan.base import About, GraphClusterer, Iterative
+from polyspan.base import About, Graph, Iterative
+from polyspan.clustering.spectral import component_clustering
 from polyspan.graphs import proximity
 from polyspan.graphs.proximity import adaptive_neighbors, fused_graph
-from polyspan.inputs.params import neighbors, param, positive
+from polyspan.inputs.params import Neighbors, fitted, param, positive
 from polyspan.inputs.views import Views
+from polyspan.runtime.arrays import Array
 from polyspan.solvers import prox
-from polyspan.solvers.arrays import Array
 from polyspan.solvers.eigen import lowest_eigenpairs
-from polyspan.solvers.loop import Run, Solution
+from polyspan.solvers.loop import Run
 
 TIED = 1e-9  # squared distances in the embedding that are equal, in mean squared lengths
 
 
-class GSF(Iterative, GraphClusterer):
+class GSF(Iterative):
     """Graph structure fusion: components of a graph learned from what is near in all views.
 
     Nothing is random as long as the graph reaches ``n_clusters`` components; otherwise there is a
@@ -94,7 +95,6 @@ class GSF(Iterative, GraphClusterer):
     (60,)
     """
 
-    components = True
     about = About(
         paper="Zhan et al., TKDE 2019, doi:10.1109/TKDE.2018.2872061",
         objective="min tr(U^T L_S U) - lam_agreement tr(S A) + lam_ridge |S|_F^2, "
@@ -103,19 +103,23 @@ class GSF(Iterative, GraphClusterer):
         cost="O(n^3) per iteration, about 10 iterations",
     )
 
-    n_neighbors: int | None = param(neighbors(30), default=None)
-    n_candidates: int | None = param(neighbors(15), default=None)
+    n_neighbors: int | None = param(Neighbors(30), default=None)
+    n_candidates: int | None = param(Neighbors(15), default=None)
     lam_agreement: float = param(positive, default=1.0)
     lam_ridge: float = param(positive, default=1.0)
     max_iter: int = 30
     tol: float = 1e-5
 
-    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+    affinity_matrix_: Array = fitted()
+
+    def solve(self, views: Views, Xs: list[Array]) -> Graph:
         """Return the learned graph."""
         n, run = views.n_samples, self._run()
         A = fused_graph([adaptive_neighbors(X, self._neighbors(n)) for X in Xs])
         k, own = self._neighbors(n, "n_candidates"), self._given("lam_agreement", "lam_ridge")
-        return run.solution(solve_gsf(A, self.n_clusters, k, **own, run=run))
+        return Graph(
+            solve_gsf(A, self.n_clusters, k, **own, run=run), component_clustering, **run.record()
+        )
 
     def footprint(self, views: Views) -> tuple[float, float]:
         """Count n x n matrices: one per view."""

@@ -39,12 +39,12 @@ import scipy.sparse as sp
 from array_api_compat import array_namespace, device
 from sklearn.utils import check_random_state
 
-from polyspan.base import About, OnDevice, Penalized, RepresentationClusterer
-from polyspan.inputs.params import flag, integer, param, positive
+from polyspan.base import About, OnDevice, Penalized, Representation, RepresentationClusterer
+from polyspan.inputs.params import fitted, flag, integer, param, positive
 from polyspan.inputs.views import Views
+from polyspan.runtime.arrays import Array, largest_row_sum
 from polyspan.solvers import prox
-from polyspan.solvers.arrays import Array, largest_row_sum, to_numpy
-from polyspan.solvers.loop import Run, Solution
+from polyspan.solvers.loop import Run
 from polyspan.solvers.reductions import largest_sum, reduce_rows
 
 
@@ -53,7 +53,7 @@ def _released(value: Any) -> str | None:
     return None if corrected or flag(value) is None else f"{flag(...)}, or 'corrected'"
 
 
-class LMSC(Penalized, OnDevice, RepresentationClusterer):
+class LMSC(RepresentationClusterer, Penalized, OnDevice):
     """Latent multi-view subspace clustering: low-rank representation of what the views share.
 
     Parameters
@@ -116,7 +116,9 @@ class LMSC(Penalized, OnDevice, RepresentationClusterer):
     as_released: bool | str = param(_released, default=False)
     rho: float = 1.2
 
-    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+    latent_: Array = fitted()
+
+    def solve(self, views: Views, Xs: list[Array]) -> Representation:
         """Return Z, with the latent H."""
         if any(map(sp.issparse, Xs)):
             X = sp.csr_array(sp.hstack(Xs))
@@ -129,7 +131,7 @@ class LMSC(Penalized, OnDevice, RepresentationClusterer):
         run = self._run()
         own = self._given("lam_rank", "as_released")
         Z, H = solve_lmsc(X, H, **own, **self._penalty(), run=run)
-        return run.solution(Z, latent_=H.T if self.device is None else to_numpy(H.T))
+        return Representation(Z, **run.record(), extras={"latent_": self.brought_back(H.T)})
 
 
 def solve_lmsc(

@@ -29,21 +29,19 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from polyspan.base import About, EmbeddingClusterer
+from polyspan.base import About, Embedding, InNumPy
 from polyspan.clustering.spectral import left_singular, quiet_kmeans
-from polyspan.inputs.params import flag, integer, param, positive, real
-from polyspan.inputs.scaling import numpy_views
+from polyspan.inputs.params import fitted, flag, integer, param, positive, real
 from polyspan.inputs.views import Views
+from polyspan.runtime.arrays import Array, column_lengths, inverse_root
+from polyspan.runtime.cache import shared
 from polyspan.solvers import prox
-from polyspan.solvers.arrays import Array, column_lengths, inverse_root
-from polyspan.solvers.cache import shared
-from polyspan.solvers.loop import Solution
 
 BLOCK = 1024  # samples solved together: their matrices stay in the cache
 SAMPLE = 20_000  # samples from which the anchors are computed
 
 
-class LMVSC(EmbeddingClusterer):
+class LMVSC(InNumPy):
     """Large-scale subspace clustering: samples as mixtures of k-means anchors, linear in n.
 
     Parameters
@@ -100,6 +98,7 @@ class LMVSC(EmbeddingClusterer):
         needs="lam_ridge, n_anchors",
         cost="O(n a (d + a)) per view; no n x n matrix",
     )
+    family = "anchors"
     draws = True  # its anchors
 
     n_anchors: int | None = param(integer(1, none="max(50, n_clusters), at most n"), default=None)
@@ -109,13 +108,12 @@ class LMVSC(EmbeddingClusterer):
     tol: float = param(real(0), default=1e-4)
     n_init: int = 10
 
-    by_direction = False  # rows are not scaled to unit length
+    anchors_: list[np.ndarray] = fitted()
+    representation_: np.ndarray = fitted()
+    embedding_: np.ndarray = fitted()
+    n_iter_: int = fitted()
 
-    def scaled(self, views: Views) -> list[Array]:
-        """Scale samples, in NumPy."""
-        return numpy_views(views, self.scale)
-
-    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+    def solve(self, views: Views, Xs: list[Array]) -> Embedding:
         """Return singular vectors of Zbar, with Zbar and the anchors."""
         m, n = self._m(views), views.n_samples
         seed = check_random_state(self.random_state).randint(2**31 - 1)  # the same for every view
@@ -131,14 +129,16 @@ class LMVSC(EmbeddingClusterer):
         links = np.sum(Z, axis=0, dtype=np.float64)
         B = Z * inverse_root(links).astype(Z.dtype) if self.normalize else Z
         learned = {"representation_": Z.T, "anchors_": anchors}
-        found = Solution(left_singular(B, self.n_clusters), most, extras=learned, random_state=seed)
-        if worst <= self.tol:
-            return found
-        words = (
+        U = left_singular(B, self.n_clusters)
+        complaints = () if worst <= self.tol else (self._far_from_solved(worst),)
+        record: dict[str, Any] = {"n_iter": most, "complaints": complaints, "random_state": seed}
+        return Embedding(U, by_direction=False, **record, extras=learned)
+
+    def _far_from_solved(self, worst: float) -> Warning:
+        return ConvergenceWarning(
             f"LMVSC stopped after max_iter={self.max_iter} iterations with samples up to "
             f"{worst:.1e} from their solution, above tol={self.tol:g}: raise max_iter or tol."
         )
-        return found._replace(converged=False, complaints=(ConvergenceWarning(words),))
 
     def _m(self, views: Views) -> int:
         """Anchors per view."""

@@ -17,16 +17,16 @@ low-rank representation", IEEE TPAMI 35(1), 2013.
 
 from array_api_compat import array_namespace
 
-from polyspan.base import About, OnDevice, Penalized, RepresentationClusterer
+from polyspan.base import About, OnDevice, Penalized, Representation, RepresentationClusterer
 from polyspan.inputs.params import param, positive
 from polyspan.inputs.views import Views
+from polyspan.runtime.arrays import Array
 from polyspan.solvers import prox
-from polyspan.solvers.arrays import Array
-from polyspan.solvers.loop import Run, Solution
+from polyspan.solvers.loop import Run
 from polyspan.solvers.reductions import factor_z_step, largest_entry, reduce_rows
 
 
-class LRR(Penalized, OnDevice, RepresentationClusterer):
+class LRR(RepresentationClusterer, Penalized, OnDevice):
     """Low-rank representation of a single view, with an l2,1 error.
 
     For several views, wrap it: ``BestSingleView(LRR(...))``.
@@ -74,10 +74,12 @@ class LRR(Penalized, OnDevice, RepresentationClusterer):
     mu0: float = 1e-6
     max_iter: int = 500
 
-    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+    def solve(self, views: Views, Xs: list[Array]) -> Representation:
         """Return the representation Z of the one view."""
         run = self._run()
-        return run.solution(solve_lrr(Xs[0], lam=self.lam, **self._penalty(), run=run))
+        return Representation(
+            solve_lrr(Xs[0], lam=self.lam, **self._penalty(), run=run), **run.record()
+        )
 
 
 def solve_lrr(

@@ -38,19 +38,19 @@ from collections.abc import Sequence
 
 from array_api_compat import array_namespace, device
 
-from polyspan.base import About, OnDevice, Penalized, RepresentationClusterer
+from polyspan.base import About, OnDevice, Penalized, Representation, RepresentationClusterer
 from polyspan.inputs.params import flag, param, positive
 from polyspan.inputs.views import Views
+from polyspan.runtime.arrays import Array, largest_row_sum
 from polyspan.solvers import prox
-from polyspan.solvers.arrays import Array, largest_row_sum
-from polyspan.solvers.loop import Run, Solution
+from polyspan.solvers.loop import Run
 from polyspan.solvers.reductions import largest_sum, stack_views, view_step
 from polyspan.solvers.tensors import fold, unfold
 
 RELEASED_ITERATIONS = 52  # the most that the authors' program makes
 
 
-class LTMSC(Penalized, OnDevice, RepresentationClusterer):
+class LTMSC(RepresentationClusterer, Penalized, OnDevice):
     """Low-rank tensor constrained multi-view subspace clustering: low rank in every unfolding.
 
     Parameters
@@ -106,13 +106,13 @@ class LTMSC(Penalized, OnDevice, RepresentationClusterer):
     max_iter: int = 200
     tol: float = 1e-7
 
-    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+    def solve(self, views: Views, Xs: list[Array]) -> Representation:
         """Return the mean of the ``|Z_v|``."""
         run = self._run()
         own = self._given("lam", "lam_rank", "as_released")
         Z = solve_ltmsc(Xs, **own, **self._penalty(), run=run)
         xp = array_namespace(Z)
-        return run.solution(xp.mean(xp.abs(Z), axis=0))
+        return Representation(xp.mean(xp.abs(Z), axis=0), **run.record())
 
     def footprint(self, views: Views) -> tuple[float, float]:
         """Count n x n matrices: three tensors G and three W of all views."""

@@ -34,21 +34,22 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from polyspan.base import About, GraphClusterer, Iterative
+from polyspan.base import About, Graph, Iterative
+from polyspan.clustering.spectral import component_clustering
 from polyspan.graphs import proximity
 from polyspan.graphs.ties import gap_shares, tie_slack
-from polyspan.inputs.params import flag, neighbors, param, positive
+from polyspan.inputs.params import Neighbors, fitted, flag, param, positive
 from polyspan.inputs.views import Views
+from polyspan.runtime.arrays import Array, to_numpy
 from polyspan.solvers import prox
-from polyspan.solvers.arrays import Array, to_numpy
 from polyspan.solvers.eigen import lowest_eigenpairs
-from polyspan.solvers.loop import Run, Solution
+from polyspan.solvers.loop import Run
 
 RANK_ITERATIONS = 30  # at most, to reach c components; the weight has then grown by 1e9
 RELEASED_RANK_ITERATIONS = 50  # the same for S in the authors' program
 
 
-class MCGC(Iterative, GraphClusterer):
+class MCGC(Iterative):
     """Multiview consensus graph clustering: the clusters are the components of a learned graph.
 
     Nothing is random as long as the graph reaches ``n_clusters`` components; otherwise there is a
@@ -99,7 +100,6 @@ class MCGC(Iterative, GraphClusterer):
     (60,)
     """
 
-    components = True
     about = About(
         paper="Zhan et al., TIP 2019, doi:10.1109/TIP.2018.2877335",
         objective="max sum_v tr(U_v^T (W_v + lam_agreement S) U_v) - |S|_F^2 / 2 "
@@ -109,19 +109,23 @@ class MCGC(Iterative, GraphClusterer):
     )
     sees_order = "as_released"  # ties go by row numbers
 
-    n_neighbors: int | None = param(neighbors(15), default=None)
+    n_neighbors: int | None = param(Neighbors(15), default=None)
     lam_agreement: float = param(positive, default=2.0)
     lam_components: float = param(positive, default=1.0)
     as_released: bool = param(flag, default=False)
     max_iter: int = 5
     tol: float = 1e-10
 
-    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+    affinity_matrix_: Array = fitted()
+
+    def solve(self, views: Views, Xs: list[Array]) -> Graph:
         """Return the consensus graph S."""
         k, run = self._neighbors(views.n_samples), self._run()
         Ws = [view_graph(X, self.n_clusters, k, self.tol, self.as_released) for X in Xs]
         own = self._given("lam_agreement", "lam_components", "as_released")
-        return run.solution(solve_mcgc(Ws, self.n_clusters, **own, run=run))
+        return Graph(
+            solve_mcgc(Ws, self.n_clusters, **own, run=run), component_clustering, **run.record()
+        )
 
     def footprint(self, views: Views) -> tuple[float, float]:
         """Count n x n matrices: two per view."""

@@ -22,18 +22,27 @@ Reference for the weights: L. Zelnik-Manor, P. Perona, "Self-tuning spectral clu
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from polyspan.base import About, OnDevice
-from polyspan.base.files import ChunkedGraphClusterer
+from polyspan.base import About, Graph, InNumPy, Labels, OnDevice, TakesFiles
+from polyspan.chunked.chunks import make_chunks
 from polyspan.chunked.graph import mean_graph_rows
+from polyspan.chunked.order import near_together
+from polyspan.chunked.sources import is_large
+from polyspan.chunked.workers import Cluster, Threads, active_client
+from polyspan.clustering.coarse import normalized_rows
+from polyspan.clustering.large import cluster_blocks
 from polyspan.graphs.knn import mean_of_graphs, neighbor_graph
-from polyspan.inputs.params import neighbors, one_of, param
+from polyspan.graphs.neighbors import EXACT_BELOW
+from polyspan.inputs.params import Neighbors, fitted, one_of, param
 from polyspan.inputs.views import Views
-from polyspan.solvers.arrays import Array
-from polyspan.solvers.loop import Solution
+from polyspan.runtime.arrays import Array
+from polyspan.runtime.memory import available_memory, check_memory
+
+CHUNK = 8192  # samples of a file that are read together; 16 times as many on a cluster
 
 
-class MeanGraph(OnDevice, ChunkedGraphClusterer):
+class MeanGraph(TakesFiles, InNumPy, OnDevice):
     """Mean of the neighbor graphs of the views: sparse, takes samples that lack views.
 
     Parameters
@@ -89,22 +98,71 @@ class MeanGraph(OnDevice, ChunkedGraphClusterer):
         needs="n_neighbors, scale; views may be files or dask arrays",
         cost="O(n^2 d) once, beyond 20,000 samples O(n d 5000); sparse eigenvectors",
     )
+    family = "mean graph"
     view_tags = {"missing_views": True}
     solve_counts = False
 
-    n_neighbors: int | None = param(neighbors(10), default=None)
+    n_neighbors: int | None = param(Neighbors(10), default=None)
     weights: str = param(one_of("binary", "self_tuning"), default="binary")
 
-    def solve(self, views: Views, Xs: list[Array]) -> Solution:
-        """Return the mean graph W."""
+    affinity_matrix_: sp.csr_array = fitted()
+
+    def check(self, X: Any) -> Views:
+        """Check parameters and views without fitting; of large views only the sizes.
+
+        Parameters
+        ----------
+        X : list, tuple or dict of views, or one view
+            Samples in rows, as for any method, or memory-mapped, Zarr or dask arrays, or
+            paths to ``.npy``, ``.parquet`` or ``.zarr`` (see the notes of the class).
+
+        Returns
+        -------
+        Views
+        """
+        return self._open(X) if is_large(X) else super().check(X)
+
+    def scaled(self, views: Views) -> list[Array]:
+        """Scale samples, in NumPy; those of large views are scaled chunk by chunk."""
+        return [] if is_large(views.arrays) else super().scaled(views)
+
+    def solve(self, views: Views, Xs: list[Array]) -> Graph | Labels:
+        """Return the mean graph W, or of dask arrays on a cluster the labels: W stays there."""
+        if is_large(views.arrays):
+            return self._solve_in_chunks(views)
         k = self._links(views.n_samples)
         graphs = [neighbor_graph(X, k, self.weights, self.device) for X in Xs]
-        return Solution(mean_of_graphs(graphs, Xs))
+        return Graph(mean_of_graphs(graphs, Xs))
 
-    def rows(self, workers: Any, chunks: list[Any], spans: Any, order: Any = None) -> list[Any]:
-        """Return W of views that are read in chunks, by rows."""
-        k = self._links(spans[-1][1])
-        return mean_graph_rows(workers, chunks, spans, k, self.weights, order)
+    def _solve_in_chunks(self, views: Views) -> Graph | Labels:
+        single = all(getattr(view, "dtype", np.float64) == np.float32 for view in views.arrays)
+        dtype, client = np.dtype("f4" if single else "f8"), active_client(views.arrays)
+        n, k = views.n_samples, self._links(views.n_samples)
+        if client is None:
+            check_memory(type(self).__name__, n, 4, *self.footprint(views), available_memory())
+        size = CHUNK if client is None else 16 * CHUNK
+        with Threads() if client is None else Cluster(client) as workers:
+            chunks, spans, _ = make_chunks(
+                workers, views, size, self.scale, dtype, new=True, missing=True
+            )
+            order = None
+            if client is not None and n > EXACT_BELOW:  # where ties depend on the order anyway
+                chunks, spans, order = near_together(workers, chunks, spans)
+            rows = mean_graph_rows(workers, chunks, spans, k, self.weights, order)
+            if client is None:
+                return Graph(sp.vstack(rows, format="csr"))
+            blocks, root = normalized_rows(workers, rows, spans)
+            given = self._given("n_clusters", "n_init", "random_state")
+            labels = cluster_blocks(workers, blocks, spans, root=root, order=order, **given)
+            return Labels(labels if order is None else labels[np.argsort(order)])
+
+    def _check_scaled(self, views: Views, Xs: list[Array]) -> None:
+        if not is_large(views.arrays):
+            super()._check_scaled(views, Xs)
+
+    def _outcome(self, views: Views, Xs: list[Array]) -> Any:
+        # What is read in chunks is not kept for other fits.
+        return self.solve(views, Xs) if is_large(views.arrays) else super()._outcome(views, Xs)
 
     def _links(self, n: int) -> int:
         """Neighbors per view."""

@@ -42,14 +42,14 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from polyspan.base import About, OnDevice, Penalized, RepresentationClusterer
+from polyspan.base import About, OnDevice, Penalized, Representation, RepresentationClusterer
 from polyspan.graphs.proximity import median_kernel
 from polyspan.inputs.params import flag, one_of, param, positive, real
 from polyspan.inputs.views import Views
+from polyspan.runtime.arrays import Array, gram
 from polyspan.solvers import prox
-from polyspan.solvers.arrays import Array, gram
 from polyspan.solvers.eigen import eigh
-from polyspan.solvers.loop import Run, Solution
+from polyspan.solvers.loop import Run
 
 
 def _sigma(value: Any) -> str | None:
@@ -58,7 +58,7 @@ def _sigma(value: Any) -> str | None:
     return None if right and all(right) else "a finite number > 0, or a list with one per view"
 
 
-class MLRSSC(Penalized, OnDevice, RepresentationClusterer):
+class MLRSSC(RepresentationClusterer, Penalized, OnDevice):
     """Multi-view low-rank sparse subspace clustering: one representation per view, kept similar.
 
     Parameters
@@ -138,7 +138,7 @@ class MLRSSC(Penalized, OnDevice, RepresentationClusterer):
     rho: float = 1.5
     tol: float = 1e-5
 
-    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+    def solve(self, views: Views, Xs: list[Array]) -> Representation:
         """Return the mean of the representations C2 of all views, or the program's centroid."""
         if self.as_released and self.variant == "centroid" and self.lam_agreement == 0:
             raise ValueError(
@@ -156,7 +156,7 @@ class MLRSSC(Penalized, OnDevice, RepresentationClusterer):
             Ks = [self.lam * median_kernel(X, s) for X, s in zip(Xs, sigmas, strict=True)]
         run = self._run()
         own = self._given("variant", "rank_share", "lam_agreement", "as_released")
-        return run.solution(solve_mlrssc(Ks, **own, **self._penalty(), run=run))
+        return Representation(solve_mlrssc(Ks, **own, **self._penalty(), run=run), **run.record())
 
     def footprint(self, views: Views) -> tuple[float, float]:
         """Count n x n matrices: ten per view."""

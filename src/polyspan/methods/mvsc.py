@@ -30,23 +30,21 @@ Reference: H. Gao, F. Nie, X. Li, H. Huang, "Multi-view subspace clustering", IC
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from polyspan.base import About, GraphClusterer, Iterative
-from polyspan.clustering.spectral import cluster_rows
+from polyspan.base import About, Embedding, Graph, Iterative
 from polyspan.graphs import proximity
-from polyspan.inputs.params import integer, one_of, param, positive, real
+from polyspan.inputs.params import fitted, integer, one_of, param, positive, real
 from polyspan.inputs.views import Views
+from polyspan.runtime.arrays import Array, to_numpy
 from polyspan.solvers import prox
-from polyspan.solvers.arrays import Array, to_numpy
 from polyspan.solvers.eigen import lowest_eigenpairs
-from polyspan.solvers.loop import Run, Solution
+from polyspan.solvers.loop import Run
 
 
-class MVSC(Iterative, GraphClusterer):
+class MVSC(Iterative):
     """Multi-view subspace clustering with one cluster indicator for all views.
 
     Parameters
@@ -106,28 +104,23 @@ class MVSC(Iterative, GraphClusterer):
     max_iter: int = 50
     tol: float = 1e-3
 
+    affinity_matrix_: Array = fitted()
+    embedding_: Array = fitted()
+
     def scaled(self, views: Views) -> list[Array]:
         """Scale samples, and make the views dense NumPy arrays."""
         Xs = super().scaled(views)
         return [X.toarray() if sp.issparse(X) else to_numpy(X) for X in Xs]
 
-    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+    def solve(self, views: Views, Xs: list[Array]) -> Graph | Embedding:
         """Return the sum of the W_v, with the common indicator F."""
         run = self._run()
         own = self._given("lam_cut", "lam", "max_inner")
         Zs, F = solve_mvsc(Xs, self.n_clusters, **own, run=run)
-        return run.solution(sum(map(_graph, Zs)), embedding_=F)
-
-    def _cluster(self, found: Solution, views: Views, Xs: list[Array]) -> dict[str, Any]:
-        if self.labels_from == "graph":
-            return super()._cluster(found, views, Xs)
-        labels = cluster_rows(
-            found.extras["embedding_"],
-            self.n_clusters,
-            n_init=self.n_init,
-            random_state=self.random_state,
-        )
-        return {"labels_": labels, "affinity_matrix_": found.Z}
+        W, record = sum(map(_graph, Zs)), run.record()
+        if self.labels_from == "indicator":
+            return Embedding(F, **record, extras={"affinity_matrix_": W})
+        return Graph(W, **record, extras={"embedding_": F})
 
     def footprint(self, views: Views) -> tuple[float, float]:
         """Count n x n matrices: five per view, and the dense features."""

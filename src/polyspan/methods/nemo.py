@@ -20,19 +20,19 @@ Reference: N. Rappoport, R. Shamir, "NEMO: cancer subtyping by integration of pa
 data", Bioinformatics 35 (2019).
 """
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
-from polyspan.base import About, GraphClusterer
+from polyspan.base import About, Graph, InNumPy
 from polyspan.graphs.knn import local_kernel, mean_of_graphs, nearest_neighbors
-from polyspan.inputs.params import neighbors, param, positive
-from polyspan.inputs.scaling import numpy_views
+from polyspan.inputs.params import Neighbors, fitted, param, positive
 from polyspan.inputs.views import Views
-from polyspan.solvers.arrays import Array
-from polyspan.solvers.loop import Solution
+from polyspan.runtime.arrays import Array
 
 
-class NEMO(GraphClusterer):
+class NEMO(InNumPy):
     """Mean of relative similarities to neighbors: sparse, takes samples that lack views.
 
     Parameters
@@ -77,20 +77,19 @@ class NEMO(GraphClusterer):
         needs="n_neighbors, scale",
         cost="O(n^2 d) once, sparse eigenvectors; no n x n matrix",
     )
+    family = "mean graph"
     view_tags = {"missing_views": True}
     solve_counts = False
 
-    n_neighbors: int | None = param(neighbors(20), default=None)
+    n_neighbors: int | None = param(Neighbors(20), default=None)
     mu: float = param(positive, default=0.5)
 
-    def scaled(self, views: Views) -> list[Array]:
-        """Scale samples, in NumPy."""
-        return numpy_views(views, self.scale)
+    affinity_matrix_: Any = fitted()
 
-    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+    def solve(self, views: Views, Xs: list[Array]) -> Graph:
         """Return the mean graph W."""
         k = self._neighbors(views.n_samples)
-        return Solution(mean_of_graphs([relative_similarities(X, k, self.mu) for X in Xs], Xs))
+        return Graph(mean_of_graphs([relative_similarities(X, k, self.mu) for X in Xs], Xs))
 
     def footprint(self, views: Views) -> tuple[float, float]:
         """Count numbers per sample: features twice, and links with their places."""

@@ -31,17 +31,17 @@ from collections.abc import Sequence
 
 from array_api_compat import array_namespace
 
-from polyspan.base import About, GraphClusterer, Penalized
+from polyspan.base import About, Graph, Penalized
 from polyspan.graphs.proximity import median_kernel
 from polyspan.graphs.walks import random_walk, stationary_distribution
-from polyspan.inputs.params import flag, param, positive
+from polyspan.inputs.params import fitted, flag, param, positive
 from polyspan.inputs.views import Views
+from polyspan.runtime.arrays import Array, largest_row_sum
 from polyspan.solvers import prox
-from polyspan.solvers.arrays import Array, largest_row_sum
-from polyspan.solvers.loop import Run, Solution
+from polyspan.solvers.loop import Run
 
 
-class RMSC(Penalized, GraphClusterer):
+class RMSC(Penalized):
     """Robust multi-view spectral clustering: the low-rank part that all views' graphs share.
 
     Parameters
@@ -98,14 +98,17 @@ class RMSC(Penalized, GraphClusterer):
     mu0: float = 1e-3
     mu_max: float = 1e10
 
-    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+    affinity_matrix_: Array = fitted()
+    transition_matrix_: Array = fitted()
+
+    def solve(self, views: Views, Xs: list[Array]) -> Graph:
         """Return ``(D P + P^T D) / 2``, with the walk P."""
         run = self._run()
         Ts = [random_walk(median_kernel(X, diagonal=self.as_released)) for X in Xs]
         own = self._given("lam", "as_released")
         P = solve_rmsc(Ts, **own, **self._penalty(), run=run)
         DP = stationary_distribution(P)[:, None] * P
-        return run.solution((DP + DP.T) / 2, transition_matrix_=P)
+        return Graph((DP + DP.T) / 2, **run.record(), extras={"transition_matrix_": P})
 
     def footprint(self, views: Views) -> tuple[float, float]:
         """Count n x n matrices: five per view."""

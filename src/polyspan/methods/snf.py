@@ -33,17 +33,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from polyspan.base import About, GraphClusterer
+from polyspan.base import About, Graph, InNumPy
 from polyspan.graphs.knn import diffused, local_kernel, nearest_neighbors
 from polyspan.graphs.proximity import squared_distances
-from polyspan.inputs.params import integer, neighbors, param, positive
-from polyspan.inputs.scaling import numpy_views
+from polyspan.inputs.params import Neighbors, fitted, integer, param, positive
 from polyspan.inputs.views import Views
-from polyspan.solvers.arrays import Array
-from polyspan.solvers.loop import Solution
+from polyspan.runtime.arrays import Array
 
 
-class SNF(GraphClusterer):
+class SNF(InNumPy):
     """Similarity network fusion: each view's similarities diffuse along the links of the others.
 
     Parameters
@@ -89,20 +87,19 @@ class SNF(GraphClusterer):
         needs="n_neighbors, scale",
         cost="O(n^2 k) per view and round, 20 rounds",
     )
+    family = "diffusion"
     solve_counts = False
 
-    n_neighbors: int | None = param(neighbors(20), default=None)
+    n_neighbors: int | None = param(Neighbors(20), default=None)
     mu: float = param(positive, default=0.5)
     n_rounds: int = param(integer(1), default=20)
 
-    def scaled(self, views: Views) -> list[Array]:
-        """Scale samples, in NumPy."""
-        return numpy_views(views, self.scale)
+    affinity_matrix_: Array = fitted()
 
-    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+    def solve(self, views: Views, Xs: list[Array]) -> Graph:
         """Return the fused similarities."""
         k = self._neighbors(views.n_samples)
-        return Solution(
+        return Graph(
             solve_snf(
                 *zip(*(similarities(X, k, self.mu) for X in Xs), strict=True),
                 n_rounds=self.n_rounds,

@@ -31,18 +31,18 @@ applications", IEEE TPAMI 35(11), 2013.
 
 from array_api_compat import array_namespace
 
-from polyspan.base import About, OnDevice, RepresentationClusterer
+from polyspan.base import About, OnDevice, Representation, RepresentationClusterer
 from polyspan.inputs.params import flag, param, positive
 from polyspan.inputs.views import Views
+from polyspan.runtime.arrays import Array, diagonal_mask, gram
 from polyspan.solvers import prox
-from polyspan.solvers.arrays import Array, diagonal_mask, gram
-from polyspan.solvers.loop import Run, Solution
+from polyspan.solvers.loop import Run
 from polyspan.solvers.reductions import orthogonal_rows
 
 RELEASED_ITERATIONS = 199  # the most that the public program makes
 
 
-class SSC(OnDevice, RepresentationClusterer):
+class SSC(RepresentationClusterer, OnDevice):
     """Sparse subspace clustering of a single view.
 
     For several views, wrap it: ``BestSingleView(SSC(...))``.
@@ -97,7 +97,7 @@ class SSC(OnDevice, RepresentationClusterer):
     max_iter: int = 2000
     tol: float = 2e-4
 
-    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+    def solve(self, views: Views, Xs: list[Array]) -> Representation:
         """Return C, every column divided by its largest absolute entry."""
         run = self._run()
         lam = self.lam_ratio / smallest_maximum(gram(Xs[0]))
@@ -105,7 +105,9 @@ class SSC(OnDevice, RepresentationClusterer):
         C = solve_ssc(Xs[0], lam=lam, rho=self.lam_ratio, **own, run=run)
         xp = array_namespace(C)
         largest = xp.max(xp.abs(C), axis=0, keepdims=True)
-        return run.solution(C / xp.where(largest > 0, largest, xp.ones_like(largest)))
+        return Representation(
+            C / xp.where(largest > 0, largest, xp.ones_like(largest)), **run.record()
+        )
 
 
 def smallest_maximum(G: Array) -> float:

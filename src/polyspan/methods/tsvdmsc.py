@@ -40,12 +40,12 @@ import numpy as np
 from array_api_compat import array_namespace, device
 from sklearn.utils import check_random_state
 
-from polyspan.base import About, OnDevice, Penalized, RepresentationClusterer
+from polyspan.base import About, OnDevice, Penalized, Representation, RepresentationClusterer
 from polyspan.inputs.params import flag, one_of, param, positive, real
 from polyspan.inputs.views import Views
+from polyspan.runtime.arrays import Array, largest_row_sum, take_rows
 from polyspan.solvers import prox
-from polyspan.solvers.arrays import Array, largest_row_sum, take_rows
-from polyspan.solvers.loop import Run, Solution
+from polyspan.solvers.loop import Run
 from polyspan.solvers.reductions import largest_sum, stack_views, view_step
 from polyspan.solvers.tensors import tensor_singular
 
@@ -56,7 +56,7 @@ SEES_THE_ORDER = (
 )
 
 
-class TSVDMSC(Penalized, OnDevice, RepresentationClusterer):
+class TSVDMSC(RepresentationClusterer, Penalized, OnDevice):
     """t-SVD-MSC: multi-view subspace clustering by a tensor nuclear norm.
 
     By its definition the result depends on the order of the samples, see the module.
@@ -121,7 +121,7 @@ class TSVDMSC(Penalized, OnDevice, RepresentationClusterer):
     max_iter: int = 200
     tol: float = 1e-7
 
-    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+    def solve(self, views: Views, Xs: list[Array]) -> Representation:
         """Return the mean of the ``|Z_v|``."""
         run, order = self._run(), np.arange(views.n_samples)
         if self.sample_order == "random":
@@ -130,9 +130,10 @@ class TSVDMSC(Penalized, OnDevice, RepresentationClusterer):
         Z = solve_tsvdmsc([take_rows(X, order) for X in Xs], **own, **self._penalty(), run=run)
         xp, back = array_namespace(Z), np.argsort(order)
         Z = take_rows(take_rows(xp.mean(xp.abs(Z), axis=0), back).T, back).T
-        found = run.solution(Z)
-        told = (UserWarning(SEES_THE_ORDER),) if self.sample_order == "file" else ()
-        return found._replace(complaints=(*found.complaints, *told))
+        record = run.record()
+        if self.sample_order == "file":
+            record["complaints"] += (UserWarning(SEES_THE_ORDER),)
+        return Representation(Z, **record)
 
     def _shareable(self) -> bool:
         return self.sample_order == "file"  # otherwise it draws

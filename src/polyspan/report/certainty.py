@@ -8,7 +8,8 @@ from sklearn.metrics import normalized_mutual_info_score
 from polyspan.report.agreement import Consensus, shrink_consensus
 from polyspan.report.content import Content
 from polyspan.report.drawings import flow, matrix, silhouettes
-from polyspan.report.markup import cell, figure, plural, table
+from polyspan.report.markup import cell, figure, table
+from polyspan.runtime.messages import plural
 
 MOST_PIXELS = 560
 MOST_RIVALS = 6

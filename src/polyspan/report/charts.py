@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from polyspan.report.markup import clean, escape, number, plural, user
+from polyspan.report.markup import clean, escape, number, user
+from polyspan.runtime.messages import plural
 
 SHADES = ("#ffffff", "#d6e5f4", "#8fc0e0", "#3d8ac2", "#0b4f8f", "#082f5c")  # of the affinity
 

@@ -16,9 +16,9 @@ from polyspan.inputs.names import unknown_name
 from polyspan.inputs.samples import match_rows
 from polyspan.inputs.scaling import SCALES, Scaling, scaling_per_view
 from polyspan.inputs.tables import column_names
+from polyspan.runtime.arrays import to_numpy
 from polyspan.selection import ConsensusClusterer
 from polyspan.selection.count import Evidence
-from polyspan.solvers.arrays import to_numpy
 
 MOST_CLUSTERS = 32767  # their numbers take two bytes in the file
 MOST_SHOWN = 20_000  # samples; with more, the page shows some of them
@@ -97,8 +97,8 @@ def check_content(
             )
         if X.dtype.kind not in "fiub":
             raise ValueError(f"view {name!r} holds {X.dtype} values: convert them to numbers.")
-    merged = isinstance(estimator, ConsensusClusterer)
-    shown = estimator.best_estimator_ if merged else estimator
+    merged = estimator if isinstance(estimator, ConsensusClusterer) else None
+    shown: Any = estimator if merged is None else merged.best_estimator_
     W = getattr(shown, "affinity_matrix_", None)
     if W is not None:
         W = sp.csr_array(W) if sp.issparse(W) else _array(W)
@@ -108,7 +108,7 @@ def check_content(
                 "sample_ids: give the estimator that was fitted on these samples."
             )
     given = getattr(estimator, "certainty_", None) if certainty is None else certainty
-    of_consensus = merged and np.array_equal(_array(given), estimator.certainty_)
+    of_consensus = merged is not None and np.array_equal(_array(given), _array(merged.certainty_))
     if given is not None:
         given = _array(given).astype(np.float64)
         if given.shape != (n,) or not np.all((given >= -1e-9) & (given <= 1 + 1e-9)):
@@ -117,8 +117,8 @@ def check_content(
                 f"{given.shape}" + (", some outside." if given.shape == (n,) else ".")
             )
         given = np.clip(given, 0, 1)
-    if evidence is None and merged:
-        evidence = estimator.evidence_
+    if evidence is None and merged is not None:
+        evidence = merged.evidence_
     if isinstance(notes, str):
         notes = (notes,)
     scale = scaling_per_view(shown.get_params(deep=False).get("scale", "unit"), len(arrays))
@@ -140,7 +140,7 @@ def check_content(
         affinity=W,
         certainty=given,
         certainty_of="consensus" if of_consensus else "given",
-        members=estimator.table_ if merged else [],
+        members=[] if merged is None else merged.table_,
         evidence=evidence,
         n_agreeing=_agreeing(estimator, marks),
         notes=[str(note) for note in notes],

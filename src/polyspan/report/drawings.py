@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from polyspan.report.charts import open_svg, png, text
-from polyspan.report.markup import clean, escape, number, plural
+from polyspan.report.markup import clean, escape, number
+from polyspan.runtime.messages import plural
 
 HEAT = ("#2b5c9e", "#8fb8de", "#f4f4f2", "#eca57a", "#b5401b")  # less, mean, more
 # Charts are colored by the page; by themselves they need this.

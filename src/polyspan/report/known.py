@@ -11,8 +11,9 @@ from polyspan.explain.survival import Survival, survival
 from polyspan.report.content import Content
 from polyspan.report.drawings import steps
 from polyspan.report.features import given
-from polyspan.report.markup import cell, figure, number, p_value, plural, table, user
+from polyspan.report.markup import cell, figure, number, p_value, table, user
 from polyspan.report.palette import cluster_colors
+from polyspan.runtime.messages import plural
 
 MOST_TABLES = 8  # columns whose contingency tables are shown
 MOST_CLASSES = 8  # of a column whose features are named

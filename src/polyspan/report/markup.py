@@ -96,17 +96,6 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f}".removesuffix(".0") + "%"
 
 
-def plural(count: int, noun: str) -> str:
-    """A number with its noun, in the singular or the plural.
-
-    Examples
-    --------
-    >>> plural(1, "view"), plural(20000, "sample")
-    ('1 view', '20,000 samples')
-    """
-    return f"{count:,} {noun}{'s' * (count != 1)}"
-
-
 def setting(value: Any) -> str:
     """A parameter's value in short, without memory addresses, which change from run to run.
 

@@ -15,8 +15,8 @@ from polyspan.explain.statistics import compare_features
 from polyspan.inputs.scaling import Scale, Scaling, scale_views
 from polyspan.inputs.views import Views
 from polyspan.methods.baselines import ConcatSpectral, side_by_side
-from polyspan.solvers.arrays import to_numpy
-from polyspan.solvers.messages import own_warnings
+from polyspan.runtime.arrays import to_numpy
+from polyspan.runtime.messages import own_warnings
 
 MOST_COMPARED = 2000  # samples used to compare the views
 MOST_AXES = 6  # axes that the map can show

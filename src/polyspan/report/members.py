@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from polyspan.report.markup import bar, cell, plural, setting, table, user
+from polyspan.report.markup import bar, cell, setting, table, user
+from polyspan.runtime.messages import plural
 
 COLUMNS = (
     "method", "setting", "family", "agreement", "modularity", "nearness", "weight", "seconds",

@@ -6,7 +6,8 @@ from importlib import metadata
 from polyspan import __version__
 from polyspan.report.content import Content
 from polyspan.report.known import KnownOf
-from polyspan.report.markup import escape, plural
+from polyspan.report.markup import escape
+from polyspan.runtime.messages import plural
 
 CITED = {
     "scikit-learn": "Pedregosa et al., JMLR 12:2825-2830, 2011",

@@ -19,7 +19,7 @@ from polyspan.report.drawings import ALONE, scatter
 from polyspan.report.evidence import show_evidence
 from polyspan.report.features import feature_data, measure_features, show_features
 from polyspan.report.known import known_data, measure_known, show_known
-from polyspan.report.markup import clean, escape, long_table, number, packed, plural, to_json, user
+from polyspan.report.markup import clean, escape, long_table, number, packed, to_json, user
 from polyspan.report.measure import (
     Affinity,
     Map,
@@ -34,6 +34,7 @@ from polyspan.report.palette import cluster_colors
 from polyspan.report.run import show_convergence, show_run
 from polyspan.report.verdict import show_verdict
 from polyspan.report.views import show_views
+from polyspan.runtime.messages import plural
 
 MOST_BETWEEN = 200  # clusters; with more, the picture of the affinity shows no means
 

@@ -9,7 +9,8 @@ from polyspan import __version__
 from polyspan.base import MultiViewClusterer
 from polyspan.report.charts import line_chart
 from polyspan.report.content import Content
-from polyspan.report.markup import escape, number, plural, setting, user
+from polyspan.report.markup import escape, number, setting, user
+from polyspan.runtime.messages import plural
 
 
 def show_convergence(c: Content) -> str:

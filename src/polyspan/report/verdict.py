@@ -5,8 +5,9 @@ import numpy as np
 from polyspan.report.content import Content
 from polyspan.report.features import Features
 from polyspan.report.known import KnownOf, Separated
-from polyspan.report.markup import escape, p_value, plural, user
+from polyspan.report.markup import escape, p_value, user
 from polyspan.report.measure import Agreement
+from polyspan.runtime.messages import plural
 
 MOST_LINES = 6  # clusters whose features are named
 EACH = 4  # features of a cluster or class in every view

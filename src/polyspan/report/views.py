@@ -3,8 +3,9 @@
 from typing import Any
 
 from polyspan.report.content import Content
-from polyspan.report.markup import bar, escape, number, percent, plural, table, user
+from polyspan.report.markup import bar, escape, number, percent, table, user
 from polyspan.report.measure import Agreement, summarize_view
+from polyspan.runtime.messages import plural
 
 
 def show_views(c: Content, compared: list[Agreement]) -> str:

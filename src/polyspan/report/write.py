@@ -8,12 +8,49 @@ from typing import Any
 
 from polyspan.atomic import replacing
 from polyspan.base import MultiViewClusterer
+from polyspan.explain import open_given, open_known
 from polyspan.figures import check_figure_path, save_figure
 from polyspan.report.content import check_content
 from polyspan.report.downloads import check_folder, write_figures
 from polyspan.report.page import build_page
 from polyspan.report.picture import draw_picture
 from polyspan.selection.count import Evidence
+
+
+def report_model(
+    model: Any,
+    path: str | Path,
+    X: Any,
+    *,
+    known: Any = None,
+    survival: tuple[str, str] | None = None,
+    **options: Any,
+) -> Path:
+    """Write the report of a fitted model on the views X; ``model.report`` has the parameters.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from polyspan import ConcatKMeans
+    >>> from polyspan.datasets import make_subspaces
+    >>> data = make_subspaces(60, 3, random_state=0)
+    >>> model = ConcatKMeans(3, random_state=0).fit(data)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     report_model(model, f"{folder}/report.html", data).name
+    'report.html'
+    """
+    given = open_given(X, model.views)
+    return write_report(
+        path,
+        views=given.views.arrays,
+        view_names=given.view_names,
+        sample_ids=given.ids,
+        estimator=model,
+        feature_names=given.feature_names,
+        known=open_known(known, given),
+        survival=survival,
+        **options,
+    )
 
 
 def write_report(

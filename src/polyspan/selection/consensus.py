@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from scipy.stats import rankdata
 
 from polyspan.clustering.spectral import cluster_rows, spectral_clustering
-from polyspan.solvers.arrays import inverse_root
+from polyspan.runtime.arrays import inverse_root
 from polyspan.solvers.eigen import highest_eigenpairs
 
 SHARE = 1 / 3  # of the members, the best, enter the consensus

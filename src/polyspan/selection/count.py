@@ -19,7 +19,6 @@ from polyspan.chunked.workers import Threads
 from polyspan.clustering.affinity import affinity_matrix
 from polyspan.clustering.spectral import cluster_rows
 from polyspan.graphs.proximity import normalized
-from polyspan.inputs.devices import check_device
 from polyspan.inputs.params import check_params, device_or_none, integer, seed
 from polyspan.inputs.rows import missing_rows
 from polyspan.inputs.views import Views, check_views
@@ -27,6 +26,8 @@ from polyspan.methods.anchor_grmsc.anchors import embed, link_spectrum
 from polyspan.methods.anchor_grmsc.estimator import AnchorGRMSC
 from polyspan.methods.grmsc import GRMSC
 from polyspan.progress import Tell
+from polyspan.runtime.cache import sharing
+from polyspan.runtime.devices import check_device
 from polyspan.selection.drawn import tell_drawn
 from polyspan.selection.grids import anchor_solves, exact_solves, exactly
 from polyspan.selection.shortlist import nesting, shortlist
@@ -41,7 +42,6 @@ from polyspan.selection.viewgraphs import (
     sample_of,
     view_graphs,
 )
-from polyspan.solvers.cache import sharing
 from polyspan.solvers.eigen import highest_eigenpairs
 from polyspan.solvers.loop import OutOfTime, stopping
 

@@ -19,16 +19,18 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils import check_random_state, estimator_html_repr
 
-from polyspan.base import About, MultiViewClusterer
-from polyspan.base.files import TakesFiles
+from polyspan.base import About, Labels, MultiViewClusterer, TakesFiles
 from polyspan.chunked.sources import holds_dask
 from polyspan.chunked.workers import active_client, refuse_device
 from polyspan.inputs.choice import choose_scaling, scalings_for
-from polyspan.inputs.devices import check_device
-from polyspan.inputs.params import device_or_none, integer, param, per_view, real
+from polyspan.inputs.params import PerView, device_or_none, fitted, integer, param, real
 from polyspan.inputs.scaling import SCALES, Scale, Scaling, scaling_per_view
 from polyspan.inputs.views import Views
 from polyspan.progress import telling
+from polyspan.runtime.arrays import Array
+from polyspan.runtime.cache import sharing
+from polyspan.runtime.devices import check_device
+from polyspan.runtime.messages import own_warnings, view_title
 from polyspan.selection.camps import Merge, alternatives
 from polyspan.selection.consensus import FEWEST, consensus, pairwise_nmi, rank_members
 from polyspan.selection.count import Evidence, check_countable, count
@@ -39,12 +41,8 @@ from polyspan.selection.members import Row, fit_members, html_table, tell_lost, 
 from polyspan.selection.placing import Placing, kept_for_placing
 from polyspan.selection.quality import scaled_neighbors, symmetric_graphs, view_modularity
 from polyspan.selection.refining import refined
-from polyspan.selection.structure import find_structure
+from polyspan.selection.structure import Structure, find_structure
 from polyspan.selection.viewgraphs import labels_for
-from polyspan.solvers.arrays import Array
-from polyspan.solvers.cache import sharing
-from polyspan.solvers.loop import Solution
-from polyspan.solvers.messages import own_warnings
 
 
 def count_or_auto(value: Any) -> str | None:
@@ -56,7 +54,7 @@ def count_or_auto(value: Any) -> str | None:
 
 def scaling_or_auto(value: Any) -> str | None:
     """Check that a value is a scaling, one per view, or ``"auto"``."""
-    wrong = per_view(*SCALES)(value)
+    wrong = PerView(*SCALES)(value)
     automatic = isinstance(value, str) and value == "auto"
     return None if wrong is None or automatic else f"'auto' or {wrong}"
 
@@ -197,6 +195,18 @@ class ConsensusClusterer(Placing, TakesFiles):
     device: str | None = param(device_or_none, default=None)
     verbose: int = param(integer(0), default=0)
 
+    certainty_: np.ndarray | None = fitted()
+    n_clusters_: int = fitted()
+    table_: list[Row] = fitted()
+    member_labels_: np.ndarray = fitted()
+    scaling_: list[str] = fitted()
+    alternatives_: list[dict[str, Any]] = fitted()
+    labels_by_k_: dict[int, np.ndarray] = fitted()
+    structure_: str = fitted()
+    structure_evidence_: Structure = fitted()
+    evidence_: Evidence = fitted()
+    best_estimator_: Any = fitted()
+
     def check(self, X: Any) -> Views:
         """Check parameters and views without fitting; of dask arrays only the sizes.
 
@@ -217,7 +227,7 @@ class ConsensusClusterer(Placing, TakesFiles):
             check_device(name, self.device)
         return views
 
-    def solve(self, views: Views, Xs: list[Array]) -> Solution:
+    def solve(self, views: Views, Xs: list[Array]) -> Labels:
         """Fit the members and find what they agree on."""
         started = time.perf_counter()
         deadline = None if self.budget is None else started + self.budget
@@ -281,14 +291,14 @@ class ConsensusClusterer(Placing, TakesFiles):
         }
         if large:
             learned["_drawn"] = part.rows
-        return Solution(merged, extras=learned, complaints=told)
+        return Labels(merged, extras=learned, complaints=told)
 
     def _scalings_that_vote(
         self, views: Views, large: bool = False
     ) -> tuple[list[tuple[Scaling, ...]], list[str], list[Scaling]]:
         """Scalings of the pool, one per view in each; for every view a sentence, and the best."""
         if isinstance(self.scale, str) and self.scale == "auto":
-            chosen = [choose_scaling(*one) for one in zip(*views, strict=True)]
+            chosen = [choose_scaling(view, name) for view, name in views]
             best = [one.allowed[0] for one in chosen]
             suit = scalings_for(views)
             if large or not exactly(views, self.device):
@@ -296,7 +306,11 @@ class ConsensusClusterer(Placing, TakesFiles):
             return suit, [one.sentence for one in chosen], best
         given = list(scaling_per_view(self.scale, len(views.arrays), type(self).__name__))
         named = zip(views.names, given, strict=True)
-        return [tuple(given)], [f"view {name}: {one!r}, as given" for name, one in named], given
+        return (
+            [tuple(given)],
+            [f"{view_title(name)}: {one!r}, as given" for name, one in named],
+            given,
+        )
 
     def _members(
         self, part: Part, c: int, seed: int, scalings: list[tuple[Scaling, ...]], large: bool
@@ -319,6 +333,15 @@ class ConsensusClusterer(Placing, TakesFiles):
             check_countable(n)
         else:
             super()._check_counts(n)
+
+    def _free_memory(self) -> int | None:
+        """Bytes that are free where the members compute; refuses a device that is not there."""
+        if self.device is None:
+            return super()._free_memory()
+        return check_device(type(self).__name__, self.device)
+
+    def _check_scales(self, n_views: int) -> None:
+        scaling_per_view(self.scale, n_views, type(self).__name__)
 
     def _shareable(self) -> bool:
         return False  # it draws random numbers and depends on time

@@ -18,8 +18,8 @@ from polyspan.chunked.workers import Cluster, Threads, bounds, workers_for
 from polyspan.clustering.large import SAMPLE, lloyd
 from polyspan.clustering.spectral import kmeans, settled, unit_rows
 from polyspan.inputs.views import Views
+from polyspan.runtime.arrays import inverse_root
 from polyspan.selection.consensus import certainty_of_rows
-from polyspan.solvers.arrays import inverse_root
 from polyspan.solvers.eigen import highest_eigenpairs
 
 ROWS = 131_072  # samples in a chunk

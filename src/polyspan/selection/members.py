@@ -13,22 +13,10 @@ from sklearn.base import clone
 from polyspan.base import MultiViewClusterer
 from polyspan.inputs.views import Views
 from polyspan.progress import Tell
+from polyspan.runtime.messages import own_warnings, warn_user
 from polyspan.solvers.loop import OutOfTime, stopping
-from polyspan.solvers.messages import own_warnings, warn_user
 
 Row = dict[str, Any]
-FAMILIES = {  # members of one kind, which tend to err together
-    "MeanGraph": "mean graph",
-    "NEMO": "mean graph",
-    "CGD": "mean graph",
-    "SNF": "diffusion",
-    "ConcatSpectral": "early fusion",
-    "ConcatKMeans": "k-means",
-    "FastMICE": "ensemble",
-    "GRMSC": "subspace",
-    "AnchorGRMSC": "subspace",
-    "LMVSC": "anchors",
-}
 COLUMNS = ("members", "ran", "used", "agreement", "seconds")  # of the short table
 
 
@@ -97,7 +85,7 @@ def new_row(model: MultiViewClusterer) -> Row:
     plain = type(model)().get_params(deep=False)
     method = type(model).__name__
     own = values.keys() - {"n_clusters", "random_state", "views"}
-    family = FAMILIES.get(method, method)
+    family = model.family or method
     if values.get("regularizer") == "first_order":
         family = "first order"
     scaling = values.get("scale", "")

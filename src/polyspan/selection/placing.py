@@ -27,14 +27,15 @@ from sklearn.utils.validation import check_is_fitted
 from polyspan.base import MultiViewClusterer
 from polyspan.graphs.knn import SEVENTH, Near, nearest_neighbors
 from polyspan.inputs.containers import annotated_kind
-from polyspan.inputs.params import check_params, real
+from polyspan.inputs.params import check_params, fitted, real
 from polyspan.inputs.rows import missing_rows
 from polyspan.inputs.scaling import Scaling, feature_moments, numpy_views, scale_views
 from polyspan.inputs.tables import KnownView
 from polyspan.inputs.views import Views, check_views
+from polyspan.runtime.arrays import Array, to_numpy
+from polyspan.runtime.messages import plural, view_names
 from polyspan.selection.quality import scalings_by_view
 from polyspan.selection.viewgraphs import NEIGHBORS
-from polyspan.solvers.arrays import Array, to_numpy
 
 
 class Placed(NamedTuple):
@@ -173,6 +174,12 @@ def _likeness(
 
 class Placing(MultiViewClusterer):
     """What a consensus says of samples that it was not fitted on."""
+
+    modularity_: list[float] = fitted()
+    _dictionary: list[Array] = fitted()
+    _drawn: Any = fitted()
+    _near: list[list[tuple[np.ndarray, np.ndarray]]] = fitted()
+    _view_scales: list[list[Scaling]] = fitted()
 
     def predict(self, X: Any, *, abstain: float = 0.0, return_certainty: bool = False) -> Any:
         """Find the clusters of new samples, without changing the fit.
@@ -316,7 +323,7 @@ class Placing(MultiViewClusterer):
         """Refuse another number of views than in the fit."""
         if n != len(self.view_names_):
             raise ValueError(
-                f"{type(self).__name__}.predict: got {n} view{'s' * (n != 1)}, but the model was "
-                f"fitted on {len(self.view_names_)} ({', '.join(self.view_names_)}): give None for "
-                "a view that the samples lack, or pass a dictionary without it."
+                f"{type(self).__name__}.predict: got {plural(n, 'view')}, but the model was "
+                f"fitted on {len(self.view_names_)} ({view_names(self.view_names_)}): give None "
+                "for a view that the samples lack, or pass a dictionary without it."
             )

@@ -14,9 +14,10 @@ from threadpoolctl import threadpool_limits
 
 from polyspan.inputs.scaling import Scaling
 from polyspan.inputs.views import Views
+from polyspan.runtime.arrays import to_numpy
+from polyspan.runtime.messages import view_names, view_title
 from polyspan.selection.drawn import tell_drawn
 from polyspan.selection.structure_tests import FEWEST, between, some, within
-from polyspan.solvers.arrays import to_numpy
 
 LEVEL = 0.01
 STRONG = 0.2  # modularity of one view's clusters in another view
@@ -121,7 +122,7 @@ def find_structure(
 def _untested(names: Sequence[str], why: str) -> Structure:
     nothing: Any = dict.fromkeys(("agreement", "p_between", "excess", "p_within"))
     views: Any = [
-        {"name": name, "role": "not tested", "sentence": f"view {name}: {why}"} | nothing
+        {"name": name, "role": "not tested", "sentence": f"{view_title(name)}: {why}"} | nothing
         for name in names
     ]
     return Structure(verdict=why, sentence=why, p=None, agreement=None, excess=None, views=views)
@@ -150,7 +151,7 @@ def _judged(
         view = ViewStructure(
             name=name,
             role=role,
-            sentence=f"view {name} {words}",
+            sentence=f"{view_title(name)} {words}",
             agreement=float(agreement[v, pairs].max()) if len(pairs) else None,
             p_between=float(p_between[v, pairs].min()) if len(pairs) else None,
             excess=excess,
@@ -178,7 +179,7 @@ def _judged(
 def _role(partners: list[str], alone: bool, others: bool, n_views: int) -> tuple[str, str]:
     """What a view does, in a word or two and in a sentence that begins with its name."""
     if partners:
-        with_whom = f"view{'s'[: len(partners) > 1]} {', '.join(partners)}"
+        with_whom = f"view{'s'[: len(partners) > 1]} {view_names(partners)}"
         return "takes part", f"takes part: it shares structure with {with_whom}"
     if not alone:
         shared = ", alone or with another view" if n_views > 1 else ""

@@ -26,8 +26,8 @@ from polyspan.inputs.choice import scalings_for
 from polyspan.inputs.scaling import Scale, Scaling, numpy_views, scaling_per_view
 from polyspan.inputs.views import Views, check_views
 from polyspan.methods.meangraph import neighbor_graph
+from polyspan.runtime.arrays import inverse_root, to_numpy
 from polyspan.selection.shortlist import numbers_to_try
-from polyspan.solvers.arrays import inverse_root, to_numpy
 from polyspan.solvers.eigen import eigh, highest_eigenpairs
 
 NEIGHBORS = 10

@@ -4,7 +4,7 @@ import numpy as np
 import scipy.linalg
 from array_api_compat import array_namespace, device, is_cupy_array, is_numpy_array
 
-from polyspan.solvers.arrays import Array, column_lengths
+from polyspan.runtime.arrays import Array, column_lengths
 
 
 def eigh(A: Array, *, overwrite: bool = False) -> tuple[Array, Array]:

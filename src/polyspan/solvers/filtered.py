@@ -63,7 +63,7 @@ def leading_eigenvectors(
 
     Examples
     --------
-    >>> from polyspan.solvers.threads import Threads
+    >>> from polyspan.runtime.threads import Threads
     >>> N = sp.csr_array(np.diag([1.0, 0.2, 0.9, 0.5, 0.1, 0.3]))
     >>> with Threads(1) as workers:
     ...     w, Ys, residual = leading_eigenvectors(workers, [N[:4], N[4:]], [(0, 4), (4, 6)], 3, 2)

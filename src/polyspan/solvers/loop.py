@@ -1,8 +1,4 @@
-"""The loop around a solver: counts iterations, records residuals, reports and stops.
-
-A solver returns a `Solution`: what it found and how its loop went. The caller decides what to keep
-and whether to warn.
-"""
+"""The loop around a solver: counts iterations, records residuals, reports and stops."""
 
 import math
 import time
@@ -10,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
@@ -73,18 +69,6 @@ def stopping(deadline: float | None) -> Iterator[None]:
         yield
 
 
-class Solution(NamedTuple):
-    """What a solver found, and how its loop went."""
-
-    Z: Any  # the main result: the representation, graph, embedding or labels
-    n_iter: int | None = None
-    history: dict[str, list[float]] | None = None
-    converged: bool = True
-    extras: dict[str, Any] = {}  # what else was learned, by name of the fitted attribute
-    complaints: tuple[Warning, ...] = ()  # warnings for the user
-    random_state: Any = None  # the random state after the solver's draws
-
-
 @dataclass
 class Run:
     """Iterate until every named residual is below ``tol``, at most ``max_iter`` times.
@@ -137,17 +121,17 @@ class Run:
             if listener is not None:
                 listener(self)
 
-    def solution(self, Z: Any, **extras: Any) -> Solution:
-        """Return the result with the record of this loop."""
-        told: tuple[Warning, ...] = ()
+    def record(self) -> dict[str, Any]:
+        """Return how the loop went, by the fields of `polyspan.base.Outcome`."""
+        complaints: tuple[Warning, ...] = ()
         if not self.converged:
             last = ", ".join(f"{k} {v[-1]:.1e}" for k, v in self.history.items())
             words = (
                 f"{self.name} stopped after max_iter={self.max_iter} iterations before it "
                 f"converged to tol={self.tol:g} (last residuals: {last}): raise max_iter or tol."
             )
-            told = (ConvergenceWarning(words),)
-        return Solution(Z, self.n_iter, self.history, self.converged, extras, told)
+            complaints = (ConvergenceWarning(words),)
+        return {"n_iter": self.n_iter, "history": self.history, "complaints": complaints}
 
     def check(self, **residuals: float) -> None:
         """Record this iteration's residuals; the loop ends when all are below ``tol``."""

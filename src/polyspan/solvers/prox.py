@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device, is_numpy_array
 
-from polyspan.solvers.arrays import column_lengths, sum_squares
+from polyspan.runtime.arrays import column_lengths, sum_squares
 from polyspan.solvers.eigen import TopEigenvectors
 
 Array = Any

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from array_api_compat import array_namespace
 
-from polyspan.solvers.arrays import (
+from polyspan.runtime.arrays import (
     Array,
     astype,
     gram,

@@ -2,7 +2,7 @@
 
 from array_api_compat import array_namespace
 
-from polyspan.solvers.arrays import Array
+from polyspan.runtime.arrays import Array
 
 
 def unfold(T: Array, u: int) -> Array:

@@ -13,7 +13,7 @@ from polyspan.chunked.workers import Cluster, Threads, bounds
 from polyspan.clustering.spectral import quiet_kmeans, unit_rows
 from polyspan.graphs.knn import entry_rows
 from polyspan.graphs.ties import largest_entries
-from polyspan.solvers.arrays import Array
+from polyspan.runtime.arrays import Array
 from polyspan.solvers.eigen import eigh, highest_eigenpairs
 
 LINKS = 2**18  # between samples, whose coordinates are compared at a time

@@ -1,13 +1,12 @@
 """Checks of AnchorGRMSC before any work: wrong anchors, too little memory."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from polyspan.chunked.workers import active_client, refuse_device
-from polyspan.inputs.devices import check_device
-from polyspan.inputs.memory import available_memory
 from polyspan.inputs.scaling import (
     STANDARDIZED,
     Scale,
@@ -20,7 +19,9 @@ from polyspan.inputs.scaling import (
     unit,
 )
 from polyspan.inputs.views import Views
-from polyspan.solvers.arrays import to_numpy
+from polyspan.runtime.arrays import to_numpy
+from polyspan.runtime.devices import check_device
+from polyspan.runtime.memory import available_memory
 
 
 def kind_of_anchors(value: Any) -> str | None:
@@ -63,7 +64,7 @@ def in_numpy(views: Views, scale: Scale) -> Views:
     """Return checked views in memory as NumPy or sparse arrays."""
     check_products(views, scale)
     scales = scaling_per_view(scale, len(views.arrays))
-    for view, name, one in zip(*views, scales, strict=True):
+    for (view, name), one in zip(views, scales, strict=True):
         if one in STANDARDIZED and sp.issparse(view):
             check_dense(view, name, one)
     arrays = [short_indices(x) if sp.issparse(x) else to_numpy(x) for x in views.arrays]
@@ -71,4 +72,4 @@ def in_numpy(views: Views, scale: Scale) -> Views:
         # Standardized views vary, and of most others the first rows do.
         if one == "unit" and is_constant(unit(view[:100])) and is_constant(unit(view)):
             raise constant_view(name, one, view.shape[1])
-    return Views(arrays, views.names)
+    return replace(views, arrays=arrays)

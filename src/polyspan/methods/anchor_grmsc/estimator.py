@@ -26,13 +26,12 @@ import scipy.sparse as sp
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from polyspan.base import About, OnDevice, Penalized
-from polyspan.base.files import TakesFiles
+from polyspan.base import About, Labels, OnDevice, Penalized, TakesFiles
 from polyspan.chunked.chunks import Rows, Span, inspect, make_chunks, take_samples
 from polyspan.chunked.sources import is_large, open_views
 from polyspan.chunked.workers import Cluster, Threads, active_client, bounds
 from polyspan.graphs.neighbors import EXACT_BELOW
-from polyspan.inputs.params import integer, neighbors, one_of, param, positive, real
+from polyspan.inputs.params import Neighbors, fitted, integer, one_of, param, positive, real
 from polyspan.inputs.rows import check_content, joined
 from polyspan.inputs.views import Views
 from polyspan.methods.anchor_grmsc.anchors import (
@@ -60,10 +59,9 @@ from polyspan.methods.anchor_grmsc.solver import (
     solve_on_device,
     unsolved,
 )
-from polyspan.solvers.arrays import Array
-from polyspan.solvers.cache import shared
+from polyspan.runtime.arrays import Array
+from polyspan.runtime.cache import shared
 from polyspan.solvers.eigen import eigh
-from polyspan.solvers.loop import Solution
 
 
 class AnchorGRMSC(OnDevice, Penalized, TakesFiles):
@@ -180,11 +178,12 @@ class AnchorGRMSC(OnDevice, Penalized, TakesFiles):
         needs="n_anchors; n_neighbors, lam1, lam2 as in GRMSC; views may be files or dask arrays",
         cost="O(n a (a + q + k^2)) per iteration, about 25 iterations",
     )
+    family = "subspace"
     draws = True  # its anchors
 
     n_anchors: int | None = param(integer(1, none="min(n, max(100, 5 n_clusters))"), default=None)
     anchors: Any = param(kind_of_anchors, default="kmeans")
-    n_neighbors: int | None = param(neighbors(10), default=None)
+    n_neighbors: int | None = param(Neighbors(10), default=None)
     lam1: float = param(positive, default=0.1)
     lam2: float = param(real(0), default=1.0)
     alpha: float | None = param(real(0, none="1e-3 min(1, 2000 / n)"), default=None)
@@ -199,6 +198,17 @@ class AnchorGRMSC(OnDevice, Penalized, TakesFiles):
     dtype: str = param(one_of("auto", "float32", "float64"), default="auto")
     chunk_size: int = param(integer(1), default=8192)
     n_jobs: int | None = param(integer(1, none="as many as BLAS may use"), default=None)
+
+    anchors_: list[np.ndarray] = fitted()
+    representation_: np.ndarray = fitted()
+    recall_: list[float] = fitted()
+    alpha_: float = fitted()
+    products_: list[int] = fitted()
+    _bipartite: tuple[Any, ...] = fitted()
+    _centers: np.ndarray = fitted()
+    _frame: tuple[Any, ...] = fitted()
+    _root: np.ndarray = fitted()
+    _scaling: list[Any] | None = fitted()
 
     def check(self, X: Any) -> Views:
         """Check parameters, views and memory, without fitting; of large views only the sizes.
@@ -222,13 +232,13 @@ class AnchorGRMSC(OnDevice, Penalized, TakesFiles):
         """Return nothing: the workers scale the chunks."""
         return []
 
-    def _solution(self, views: Views, Xs: list[Array], y: Any = None) -> Solution:
+    def solve(self, views: Views, Xs: list[Array]) -> Labels:
         """Represent the samples and cluster their links, on the workers."""
         client = active_client(views.arrays)
         with Threads(self.n_jobs) if client is None else Cluster(client) as workers:
-            Zs, spans, neighbors, found = self._represented(workers, views)
+            Zs, spans, neighbors, record, state = self._represented(workers, views)
             rng = np.random.RandomState()
-            rng.set_state(found.random_state)  # continue after the draws of the representation
+            rng.set_state(state)  # continue after the draws of the representation
             kept = None if self.affinity == "dense" else self.n_kept
             own = self._given("n_clusters", "smoothing", "n_init")
             clusters = cluster_links(workers, Zs, spans, neighbors, rng, n_kept=kept, **own)
@@ -236,10 +246,10 @@ class AnchorGRMSC(OnDevice, Penalized, TakesFiles):
             learned = {"_bipartite": tuple(clusters.graph), "_centers": clusters.centers}
             if client is None:
                 learned["representation_"] = np.concatenate(Zs).T
-        return found._replace(Z=clusters.labels, extras=found.extras | learned)
+        return Labels(clusters.labels, **record | {"extras": record["extras"] | learned})
 
     def _represented(self, workers: Threads | Cluster, views: Views) -> "Represented":
-        """Call `represent`, or reuse an earlier fit inside `polyspan.solvers.cache.sharing`."""
+        """Call `represent`, or reuse an earlier fit inside `polyspan.runtime.cache.sharing`."""
         # The fit must depend on data and parameters alone.
         known = isinstance(self.random_state, int | np.integer) and isinstance(self.anchors, str)
         if not known or is_large(views.arrays):
@@ -294,19 +304,19 @@ class AnchorGRMSC(OnDevice, Penalized, TakesFiles):
         del L
         # What predict needs: Psi^{1/2} A, in the coordinates of the solver.
         w, V = eigh(sum(workers.collect(workers.map(gram, Zs))))
-        found = run.solution(
-            None,
-            anchors_=As,
-            alpha_=alpha,
-            recall_=recall,
-            products_=products,
-            _scaling=moments,
-            _frame=tuple(frame),
-            _root=(V * np.clip(w, 0, None) ** 0.25) @ V.T,
-        )
-        told = (*found.complaints, *unreliable(recall), *unsolved(products))
-        found = found._replace(complaints=told, random_state=rng.get_state())
-        return Represented(workers.map(rotated, Zs, U=frame.U), spans, S, found)
+        record = run.record()
+        record["complaints"] += (*unreliable(recall), *unsolved(products))
+        record["extras"] = {
+            "anchors_": As,
+            "alpha_": alpha,
+            "recall_": recall,
+            "products_": products,
+            "_scaling": moments,
+            "_frame": tuple(frame),
+            "_root": (V * np.clip(w, 0, None) ** 0.25) @ V.T,
+        }
+        Zs = workers.map(rotated, Zs, U=frame.U)
+        return Represented(Zs, spans, S, record, rng.get_state())
 
     def predict(self, X: Any) -> np.ndarray:
         """Assign new samples to the clusters without a new fit (see the notes of the class).
@@ -381,7 +391,8 @@ class Represented(NamedTuple):
     Zs: list[Any]
     spans: list[Span]
     neighbors: Any  # mean graph of the samples, on the workers; None without lam2
-    found: Solution
+    record: dict[str, Any]  # fields of `polyspan.base.Outcome`
+    random_state: Any  # after the draws
 
 
 def represent_problem(what: tuple[tuple[str, Any], ...], arrays: Sequence[Array]) -> Represented:

@@ -12,7 +12,7 @@ from polyspan.graphs.knn import Near, nearest_neighbors
 from polyspan.graphs.neighbors import EXACT_BELOW, Found, neighbors, recall
 from polyspan.inputs.scaling import Scale, numpy_views
 from polyspan.inputs.views import Views
-from polyspan.solvers.arrays import Array
+from polyspan.runtime.arrays import Array
 
 DENSE_BELOW = 2_000  # up to this many samples the graphs are exactly those of GRMSC
 

@@ -25,10 +25,10 @@ from sklearn.exceptions import ConvergenceWarning
 from polyspan.chunked.workers import Threads, pick
 from polyspan.graphs import sparse_laplacian
 from polyspan.graphs.on_device import move_laplacian
-from polyspan.inputs.devices import move_arrays
 from polyspan.methods.anchor_grmsc.anchors import Frame, project
+from polyspan.runtime.arrays import Array, astype, like, sum_products, to_numpy
+from polyspan.runtime.devices import move_arrays
 from polyspan.solvers import prox
-from polyspan.solvers.arrays import Array, astype, like, sum_products, to_numpy
 from polyspan.solvers.eigen import eigh
 from polyspan.solvers.loop import Run
 from polyspan.solvers.reductions import largest_entry

@@ -1,9 +1,9 @@
-"""Warnings that point at the user's line of code, however deep in the library they arise."""
+"""Words for the user: warnings that point at the user's line of code, plurals, names of views."""
 
 import inspect
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -56,3 +56,36 @@ def one_line(error: BaseException) -> str:
     ('no more data', 'EOFError')
     """
     return next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+
+
+def plural(count: int, noun: str, several: str = "") -> str:
+    """A number with its noun, in the singular or the plural.
+
+    Examples
+    --------
+    >>> plural(1, "view"), plural(20000, "sample"), plural(2, "family", "families")
+    ('1 view', '20,000 samples', '2 families')
+    """
+    return f"{count:,} {noun if count == 1 else several or noun + 's'}"
+
+
+def view_title(name: str) -> str:
+    """How messages call a view: by its number, or by its name in quotes.
+
+    Examples
+    --------
+    >>> view_title("0"), view_title("rna")
+    ('view 0', "view 'rna'")
+    """
+    return f"view {view_names([name])}"
+
+
+def view_names(names: Iterable[str]) -> str:
+    """Names of views for a message; numbers are not in quotes.
+
+    Examples
+    --------
+    >>> view_names(["rna", "protein"]), view_names(["0", "1"])
+    ("'rna', 'protein'", '0, 1')
+    """
+    return ", ".join(name if name.isdecimal() else repr(name) for name in names)

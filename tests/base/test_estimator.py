@@ -8,12 +8,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
 
 from polyspan import GRMSC, METHODS
-from polyspan.base import MultiViewClusterer, ScaledClusterer
-from polyspan.base.attributes import CHECKED, HIDDEN
+from polyspan.base import Labels, MultiViewClusterer, ScaledClusterer, fitted_names
 from polyspan.datasets import make_subspaces
-from polyspan.inputs.params import flag, integer, param, real
-from polyspan.solvers.cache import sharing
-from polyspan.solvers.loop import Solution
+from polyspan.inputs.params import fitted, flag, integer, param, real
+from polyspan.runtime.cache import sharing
 
 VIEWS = make_subspaces(30, 3, random_state=0).views
 
@@ -23,9 +21,12 @@ class Learning(MultiViewClusterer):
 
     other: bool = param(flag, default=False)
 
+    one_: int = fitted()
+    two_: int = fitted()
+
     def solve(self, views, Xs):
         """Return one cluster."""
-        return Solution(np.zeros(views.n_samples), extras={"two_" if self.other else "one_": 1})
+        return Labels(np.zeros(views.n_samples), extras={"two_" if self.other else "one_": 1})
 
 
 def test_a_second_fit_leaves_nothing_of_the_first():
@@ -39,10 +40,12 @@ def test_a_second_fit_leaves_nothing_of_the_first():
 class Hiding(Learning):
     """Keeps something for itself."""
 
+    _root: int = fitted()
+
     def solve(self, views, Xs):
         """Return one cluster."""
         extras = {} if self.other else {"_root": 1}
-        return Solution(np.zeros(views.n_samples), extras=extras)
+        return Labels(np.zeros(views.n_samples), extras=extras)
 
 
 def test_a_second_fit_takes_away_what_the_first_hid():
@@ -54,16 +57,17 @@ def test_a_second_fit_takes_away_what_the_first_hid():
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_attributes_are_documented_or_hidden(name):
+def test_attributes_are_declared_and_documented(name):
     views = VIEWS[:1] if get_tags(METHODS[name]()).single_view else VIEWS
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = METHODS[name](n_clusters=3, random_state=0).fit(views)
     learned = set(vars(model)) - set(model.get_params(deep=False))
     shown = {attribute for attribute in learned if attribute.endswith("_")}
-    assert learned - shown <= HIDDEN
+    assert learned - {"_fitted_on"} <= fitted_names(METHODS[name])
     text = inspect.getdoc(METHODS[name]).split("Attributes\n")[1]
-    assert shown - CHECKED <= set(re.findall(r"\w+_\b", text))
+    of_all = fitted_names(MultiViewClusterer) - {"labels_"}
+    assert shown - of_all <= set(re.findall(r"\w+_\b", text))
 
 
 def test_tags_say_what_a_method_takes():

@@ -11,13 +11,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import fields, is_dataclass
 from typing import TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from array_api_compat import is_numpy_array, is_torch_array
 
-from polyspan.solvers.arrays import Array, to_numpy
+from polyspan.runtime.arrays import Array, to_numpy
 
 D = TypeVar("D", bound=Hashable)
 T = TypeVar("T")
@@ -111,7 +112,7 @@ def sharing(limit: int = 2**30, store: Store | None = None) -> Iterator[Store]:
 
 
 def held_bytes(value: object) -> int:
-    """Bytes of all arrays in a value, also within tuples, lists and dictionaries.
+    """Bytes of all arrays in a value, also within tuples, lists, dictionaries and dataclasses.
 
     Examples
     --------
@@ -125,6 +126,8 @@ def held_bytes(value: object) -> int:
         return sum(map(held_bytes, value.values()))
     if isinstance(value, list | tuple):
         return sum(map(held_bytes, value))
+    if is_dataclass(value) and not isinstance(value, type):
+        return sum(held_bytes(getattr(value, field.name)) for field in fields(value))
     return int(getattr(value, "nbytes", 0))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from polyspan.solvers.arrays import Array
+from polyspan.runtime.arrays import Array
 
 
 def _torch(device: str) -> Any:

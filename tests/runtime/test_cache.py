@@ -8,14 +8,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
 
 from polyspan import GRMSC, METHODS, NEMO, AnchorGRMSC, MeanGraph
-from polyspan.base import MultiViewClusterer
+from polyspan.base import Labels, MultiViewClusterer, Outcome
 from polyspan.datasets import make_subspaces
 from polyspan.graphs import knn
 from polyspan.inputs import scaling
 from polyspan.inputs.views import check_views
 from polyspan.methods import grmsc
-from polyspan.solvers.cache import Store, fingerprint, shared, sharing
-from polyspan.solvers.loop import Solution
+from polyspan.runtime.cache import Store, fingerprint, shared, sharing
 
 VIEWS = make_subspaces(60, 3, random_state=0).views
 
@@ -110,7 +109,7 @@ def test_a_method_shares_between_numbers_of_clusters_only_if_it_says_so():
 
         def solve(self, views, Xs):
             solved.append(self.n_clusters)
-            return Solution(np.full(views.n_samples, self.n_clusters))
+            return Labels(np.full(views.n_samples, self.n_clusters))
 
     class Promising(Counting):
         solve_counts = False
@@ -149,7 +148,7 @@ def test_names_of_views_and_graphs_are_not_mixed_up(calls):
     with sharing():
         GRMSC(3).fit(VIEWS)
         named = GRMSC(3).fit({f"view {k}": X for k, X in enumerate(VIEWS)})
-        assert named.view_names_ == [f"'view {k}'" for k in range(len(VIEWS))]
+        assert named.view_names_ == [f"view {k}" for k in range(len(VIEWS))]
         assert calls["solve_grmsc"] == 1
         weighted = GRMSC(3, view_weights=[1.0, 0.5]).fit(VIEWS[:2])
         plain = GRMSC(3).fit(VIEWS[:2])
@@ -248,7 +247,7 @@ def test_data_that_are_not_known_are_not_shared():
 
 def test_saved_counts_what_nested_parts_had_cost(monkeypatch):
     clock = iter([0.0, 1.0, 5.0, 7.0])  # inner starts, ends; outer starts, ends
-    monkeypatch.setattr("polyspan.solvers.cache.time.perf_counter", lambda: next(clock))
+    monkeypatch.setattr("polyspan.runtime.cache.time.perf_counter", lambda: next(clock))
     store = Store(9)
     store.get("inner", lambda: 1, 1)
     store.get("outer", lambda: store.get("inner", lambda: 1, 1), 1)
@@ -262,7 +261,7 @@ def test_a_sparse_solution_counts_what_it_holds():
     with sharing(limit=400 * 400 * 8) as store:  # one dense matrix of all samples
         for k in (5, 10, 15):
             MeanGraph(3, n_neighbors=k, random_state=0).fit(views)
-    made = [value for value, _, _ in store.parts.values() if isinstance(value, Solution)]
+    made = [value for value, _, _ in store.parts.values() if isinstance(value, Outcome)]
     assert len(made) == 3
     assert store.size < 400 * 400 * 8
 

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from polyspan.inputs import memory
-from polyspan.inputs.memory import available_memory, in_gib, memory_words
+from polyspan.runtime import memory
+from polyspan.runtime.memory import available_memory, in_gib, memory_words
 
 GIB = 2**30
 
@@ -75,7 +75,7 @@ LIMITED = """
 import resource
 import numpy as np
 from polyspan import GRMSC
-from polyspan.inputs.memory import available_memory
+from polyspan.runtime.memory import available_memory
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + 2**29, resource.RLIM_INFINITY))
 assert 0 < available_memory() <= 2**29, available_memory()

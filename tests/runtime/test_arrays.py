@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose
 from polyspan import METHODS
 from polyspan.datasets import make_subspaces
 from polyspan.graphs import proximity
+from polyspan.runtime.arrays import order_statistics, to_numpy
 from polyspan.solvers import prox
-from polyspan.solvers.arrays import order_statistics, to_numpy
 
 
 def strict(x):
