@@ -109,8 +109,8 @@ class LTMSC(RepresentationClusterer, Penalized, OnDevice):
     def solve(self, views: Views, Xs: list[Array]) -> Representation:
         """Return the mean of the ``|Z_v|``."""
         run = self._run()
-        own = self._given("lam", "lam_rank", "as_released")
-        Z = solve_ltmsc(Xs, **own, **self._penalty(), run=run)
+        params = self._given("lam", "lam_rank", "as_released")
+        Z = solve_ltmsc(Xs, **params, **self._penalty(), run=run)
         xp = array_namespace(Z)
         return Representation(xp.mean(xp.abs(Z), axis=0), **run.record())
 

@@ -105,8 +105,8 @@ class RMSC(Penalized):
         """Return ``(D P + P^T D) / 2``, with the walk P."""
         run = self._run()
         Ts = [random_walk(median_kernel(X, diagonal=self.as_released)) for X in Xs]
-        own = self._given("lam", "as_released")
-        P = solve_rmsc(Ts, **own, **self._penalty(), run=run)
+        params = self._given("lam", "as_released")
+        P = solve_rmsc(Ts, **params, **self._penalty(), run=run)
         DP = stationary_distribution(P)[:, None] * P
         return Graph((DP + DP.T) / 2, **run.record(), extras={"transition_matrix_": P})
 

@@ -126,8 +126,8 @@ class TSVDMSC(RepresentationClusterer, Penalized, OnDevice):
         run, order = self._run(), np.arange(views.n_samples)
         if self.sample_order == "random":
             order = check_random_state(self.random_state).permutation(order)
-        own = self._given("lam", "as_released")
-        Z = solve_tsvdmsc([take_rows(X, order) for X in Xs], **own, **self._penalty(), run=run)
+        params = self._given("lam", "as_released")
+        Z = solve_tsvdmsc([take_rows(X, order) for X in Xs], **params, **self._penalty(), run=run)
         xp, back = array_namespace(Z), np.argsort(order)
         Z = take_rows(take_rows(xp.mean(xp.abs(Z), axis=0), back).T, back).T
         record = run.record()
