@@ -89,7 +89,7 @@ MUTANTS = [
     M("coreg-released-rounds", "solve_coregspectral",
       "run.converged = run.n_iter == run.max_iter", "pass", "test_coregspectral",
       select="all_iterations"),
-    M("coreg-objective", "coregspectral:_objective", "cuts + weight * sum", "own + sum",
+    M("coreg-objective", "coregspectral:_objective", "cuts + weight * sum", "cuts + sum",
       "test_coregspectral"),
     M("cotrain-with-itself", "solve_cotrainspectral", "(sum(Ps) - P) @ K", "sum(Ps) @ K",
       "test_cotrainspectral"),
