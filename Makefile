@@ -6,7 +6,7 @@ EXTRAS ?=
 CORES ?= logical
 BIN = $(VENV)/bin
 TESTED = $(VENV)/.installed-$(or $(EXTRAS),test)
-PYTEST = $(BIN)/python -m pytest --numprocesses $(CORES) --maxprocesses 8 --dist loadgroup
+PYTEST = $(BIN)/python -m pytest --numprocesses $(CORES) --maxprocesses 8 --dist loadgroup --durations 20
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: help demo test test-fast test-explore mutants fuzz kills lint results figure methods bench-methods reproduce smoke docs clean
