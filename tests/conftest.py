@@ -16,7 +16,15 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
-SLOW_EXAMPLES = ["polyspan.selection.count.count_clusters"]
+SLOW_EXAMPLES = [
+    "polyspan.cli.demo.run_demo",
+    "polyspan.graphs.on_device.device_neighbors",
+    "polyspan.inputs.devices.check_device",
+    "polyspan.selection.count.count_clusters",
+    "polyspan.selection.estimator.ConsensusClusterer",
+    "polyspan.selection.placing.Placing.place",
+    "polyspan.selection.placing.Placing.predict",
+]
 
 
 @pytest.hookimpl(tryfirst=True)

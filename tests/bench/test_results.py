@@ -110,6 +110,7 @@ def test_a_changed_number_changes_the_hash(results):
     assert results._hash(lines[:1]) != same
 
 
+@pytest.mark.slow
 def test_a_changed_row_changes_the_hashes(results, tiny, monkeypatch):
     monkeypatch.setattr(results, "_script", lambda name: NoOrder)
     monkeypatch.setattr(results, "rows_of", lambda name, order="shuffled", read=results.rows_of: (
@@ -365,6 +366,7 @@ def test_every_row_that_says_tuned_says_how_many_were_tried(pages):
         assert not re.search(rf"\| {name}[^|]* \| tuned", page)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_jobs_of_the_rows_of_before_are_other_jobs(name):
     """A run with shuffled samples takes none of them for its own."""

@@ -131,6 +131,7 @@ def large(monkeypatch):
     monkeypatch.setattr("polyspan.base.graph.LARGE", 500)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", ["binary", "self_tuning"])
 @pytest.mark.parametrize("lacking", [0.0, 0.2])
 def test_many_samples(large, weights, lacking):
@@ -144,6 +145,7 @@ def test_many_samples(large, weights, lacking):
     assert np.all(both[W.nonzero()] > 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lacking", [0.0, 0.2])
 @pytest.mark.parametrize(
     "given", [{}, {"weights": "self_tuning"}, {"scale": "standard+unit", "n_neighbors": 6}]
