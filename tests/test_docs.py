@@ -131,6 +131,7 @@ def test_the_index_has_the_hello_world():
     assert known["labels"].shape == (300,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "page",
     [

@@ -218,6 +218,7 @@ def apart_in_the_mean(fitted, data=DATA):
     return given - shuffled, 2 * error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RANDOM)
 def test_methods_with_random_starts_are_blind_in_the_mean(name):
     apart, chance = apart_in_the_mean(

@@ -62,6 +62,7 @@ def test_unknown_names_are_refused():
         exec("from polyspan import GRMCS", {})
 
 
+@pytest.mark.slow
 def test_import_alone_loads_nothing_and_gives_everything():
     code = (
         "import sys, polyspan\n"

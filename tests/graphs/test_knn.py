@@ -153,6 +153,7 @@ def flat(n=1000):
     return normal(n, 2) @ normal(2, 6, seed=1) + 0.01 * normal(n, 6, seed=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_among_many_samples_most_neighbors_are_found(few, form):
     X = flat()

@@ -51,6 +51,7 @@ SETTINGS = [(0.1, 1.0), (1.0, 10.0), (100.0, 1000.0)]
 # ---- elsewhere than on the CPU ------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lam2", [1.0, 0.0])
 @pytest.mark.parametrize("n", [600, 2_500])  # dense and sparse graphs
 def test_the_solver_on_a_device_is_the_one_on_the_cpu(n, lam2):
@@ -245,6 +246,7 @@ def test_a_group_of_all_samples_does_not_blow_up_float32():
 # ---- anchors and neighbors ----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_anchors():
     views = planted().views
     unit = scale_views(check_views(views), "unit")
