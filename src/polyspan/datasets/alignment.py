@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from polyspan.datasets.ids import ROW_NUMBERS, counts_rows
 from polyspan.datasets.view_files import Part
-from polyspan.inputs.ids import first_repeated
+from polyspan.inputs.samples import first_repeated
 
 
 def without_row_numbers(parts: list[Part]) -> list[Part]:

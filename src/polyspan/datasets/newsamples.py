@@ -17,8 +17,8 @@ from polyspan.datasets.in_memory import check_keys
 from polyspan.datasets.matching import MatchedViews, check_paths, match_parts
 from polyspan.datasets.view_files import Part, Reading, read_parts, view_names
 from polyspan.inputs.filling import check_imputing
-from polyspan.inputs.names import quoted
-from polyspan.inputs.tables import KnownView
+from polyspan.inputs.samples import KnownView
+from polyspan.runtime.messages import quoted
 
 
 def load_new_views(

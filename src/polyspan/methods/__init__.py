@@ -3,7 +3,6 @@
 from typing import Any
 
 from polyspan.base import MultiViewClusterer
-from polyspan.inputs.names import unknown_name
 from polyspan.methods.amgl import AMGL
 from polyspan.methods.anchor_grmsc.estimator import AnchorGRMSC
 from polyspan.methods.baselines import ConcatKMeans, ConcatSpectral
@@ -31,6 +30,7 @@ from polyspan.methods.rmsc import RMSC
 from polyspan.methods.snf import SNF
 from polyspan.methods.ssc import SSC
 from polyspan.methods.tsvdmsc import TSVDMSC
+from polyspan.runtime.messages import unknown_name
 
 
 class Methods(dict[str, type[MultiViewClusterer]]):
