@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from array_api_compat import array_namespace, device
+from array_api_compat import array_namespace
 
 from polyspan.inputs.containers import numbers_of
 from polyspan.inputs.rows import check_sparse
 from polyspan.inputs.samples import are_numbered, as_ids, is_frame, match_kernel, positions
 from polyspan.inputs.scaling import STANDARDIZED, Scale
+from polyspan.runtime import arrays
 from polyspan.runtime.arrays import Array, astype, to_numpy
 from polyspan.runtime.messages import plural, view_names, view_title
 from polyspan.solvers.eigen import eigh
@@ -181,7 +182,5 @@ def like(Lambda: sp.csr_array, X: Array) -> Array:
     >>> like(sp.eye_array(2, format="csr"), np.ones((2, 3), dtype=np.float32)).dtype
     dtype('float32')
     """
-    if sp.issparse(X) or isinstance(X, np.ndarray):
-        return Lambda.astype(X.dtype)
-    xp = array_namespace(X)
-    return xp.asarray(Lambda.toarray(), dtype=X.dtype, device=device(X))
+    in_numpy = sp.issparse(X) or isinstance(X, np.ndarray)
+    return Lambda.astype(X.dtype) if in_numpy else arrays.like(Lambda.toarray(), X)

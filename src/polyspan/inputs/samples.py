@@ -5,6 +5,7 @@ ids, unless another table has the same numbers as ids. Arrays, sparse matrices, 
 tables have no ids, and are matched by order, in that of the first view.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -105,12 +106,9 @@ def first_repeated(ids: list[str]) -> str:
     >>> first_repeated(["fox", "bee", "fox"])
     "'fox' is sample 1 and sample 3"
     """
-    first: dict[str, int] = {}
-    for i, name in enumerate(ids, start=1):
-        if name in first:
-            return f"{name!r} is sample {first[name]} and sample {i}"
-        first[name] = i
-    return "they are"
+    twice = next(name for name, count in Counter(ids).items() if count > 1)
+    first = ids.index(twice) + 1
+    return f"{twice!r} is sample {first} and sample {ids.index(twice, first) + 1}"
 
 
 def samples_of(index: Any, name: Any = None) -> Samples:

@@ -233,10 +233,7 @@ def check_y(y: Any) -> None:
     ...
     ValueError: y has more than one column, so it is a view: pass all views as one list, ...
     """
-    if dimensions(y) < 2:
-        return
-    width = y.shape[1] if hasattr(y, "shape") else len(y[0])
-    if dimensions(y) > 2 or width > 1:
+    if dimensions(y) > 2 or (dimensions(y) == 2 and np.shape(y)[1] > 1):
         raise ValueError(
             "y has more than one column, so it is a view: pass all views as one list, fit([A, B])."
         )
@@ -295,8 +292,6 @@ def _check_foreign(view: Any, name: str) -> Any:
         raise ValueError(f"{name} is empty: its shape is {tuple(view.shape)}.")
     if xp.isdtype(view.dtype, "complex floating"):
         raise ValueError(f"{name}: Complex data not supported; take real and imaginary parts.")
-    if view.dtype not in (xp.float32, xp.float64):
-        view = xp.astype(view, xp.float64)
     return view
 
 
