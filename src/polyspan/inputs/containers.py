@@ -53,20 +53,19 @@ def open_views(X: Any) -> tuple[dict[str, View] | None, Sequence[str] | None]:
     """
     if sp.issparse(X) or is_frame(X):  # first, because dok_array is a dict
         return None, None
-    if isinstance(X, str | Path):
-        raise _no_files([X])
     if annotated_kind(X):
         order = list(X.obs_names) if annotated_kind(X) == "MuData" else None
         return {block.name or "X": _view_of(block) for block in blocks(X)}, order
     if hasattr(X, "view_names") and hasattr(X, "views"):  # a Dataset or MatchedViews
         return _views_of_dataset(X), None
+    held = X.values() if isinstance(X, Mapping) else X if isinstance(X, list | tuple) else [X]
+    if paths := [view for view in held if isinstance(view, str | Path)]:
+        raise _no_files(paths)
     if isinstance(X, Mapping | list | tuple) and len(X) == 0:
         raise ValueError(f"X is an empty {type(X).__name__}: give at least one view.")
     if isinstance(X, Mapping):
         return {name: _open_one(X[key]) for name, key in names_of(X).items()}, None
     if isinstance(X, list | tuple):
-        if paths := [view for view in X if isinstance(view, str | Path)]:
-            raise _no_files(paths)
         if any(dimensions(view) >= 2 or annotated_kind(view) == "MuData" for view in X):
             return {str(k): _open_one(view) for k, view in enumerate(X)}, None
         if len(X) > 1 and all(hasattr(view, "shape") and dimensions(view) == 1 for view in X):
@@ -110,7 +109,7 @@ def dimensions(view: Any) -> int:
     return 0
 
 
-def _no_files(paths: Sequence[str | Path]) -> ValueError:
+def _no_files(paths: Sequence[Any]) -> ValueError:
     shown = first_few([repr(str(path)) for path in paths], 2)
     return ValueError(
         f"X names {'files' if len(paths) > 1 else 'a file'} ({shown}), which fit does not read: "
@@ -120,8 +119,6 @@ def _no_files(paths: Sequence[str | Path]) -> ValueError:
 
 def _open_one(view: Any) -> View:
     """One view, with the ids of its rows if it has any."""
-    if isinstance(view, str | Path):
-        raise _no_files([view])
     kind = annotated_kind(view)
     if kind == "MuData":
         raise ValueError(
