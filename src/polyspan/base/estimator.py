@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from polyspan.base.outcome import Outcome
 from polyspan.base.scikit_learn import BaseEstimator, ClusterMixin
 from polyspan.inputs.params import Check, Neighbors, check_params, clusters, fitted, param, seed
-from polyspan.inputs.tables import KnownView
+from polyspan.inputs.samples import KnownView
 from polyspan.inputs.views import Views, check_views, check_y
 from polyspan.runtime.arrays import Array, to_numpy
 from polyspan.runtime.cache import active, shared

@@ -5,7 +5,7 @@ from typing import Any
 
 import polyspan
 from polyspan.base import MultiViewClusterer
-from polyspan.inputs.names import unknown_name
+from polyspan.runtime.messages import unknown_name
 
 
 class Methods(dict[str, type[MultiViewClusterer]]):
