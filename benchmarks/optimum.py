@@ -24,8 +24,7 @@ from page_tables import show
 from sklearn.exceptions import ConvergenceWarning
 
 from polyspan.datasets import load_dataset
-from polyspan.graphs.proximity import graph_laplacian, median_kernel
-from polyspan.graphs.walks import random_walk
+from polyspan.graphs.proximity import graph_laplacian, median_kernel, random_walk
 from polyspan.methods.csmsc import solve_csmsc
 from polyspan.methods.grmsc import solve_grmsc
 from polyspan.methods.lrr import solve_lrr

@@ -9,7 +9,7 @@ from sklearn.neighbors import kneighbors_graph
 
 from polyspan import MeanGraph
 from polyspan.chunked.graph import mean_graph_rows
-from polyspan.clustering.coarse import normalized_rows
+from polyspan.clustering.large import normalized_rows
 from polyspan.datasets import load_dataset, make_subspaces
 from polyspan.graphs import knn, neighbors
 from polyspan.methods.meangraph import neighbor_graph

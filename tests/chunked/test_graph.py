@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from polyspan.chunked import order as module
-from polyspan.chunked.order import drawn_samples, near_together
+from polyspan.chunked import graph as module
+from polyspan.chunked.graph import drawn_samples, near_together
 from polyspan.chunked.workers import Threads, bounds
 from polyspan.graphs import neighbors
 
