@@ -33,7 +33,7 @@ from polyspan.methods.mlrssc import solve_mlrssc
 from polyspan.methods.rmsc import solve_rmsc
 from polyspan.methods.tsvdmsc import solve_tsvdmsc
 from polyspan.solvers.loop import Run
-from polyspan.solvers.tensors import unfold
+from polyspan.solvers.prox import unfold
 
 SLOWEST = {"rho": 1.003}
 HEADER = ("method", "setting", "default", "iterations", "slow", "iterations ", "slow growth")

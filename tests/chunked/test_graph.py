@@ -58,7 +58,7 @@ def test_samples_that_lack_the_first_view_stay(groups):
 
 
 def test_drawn_samples_do_not_depend_on_the_chunks(monkeypatch):
-    monkeypatch.setattr(module, "center_samples", lambda n: 20)
+    monkeypatch.setattr(neighbors, "center_samples", lambda n: 20)
     X = np.arange(100.0)[:, None]
     with Threads(1) as workers:
         found = [

@@ -6,7 +6,7 @@ from late_fusion import distances, shares, tied_views
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.neighbors import kneighbors_graph
 
-from polyspan.graphs import knn, neighbors
+from polyspan.graphs import knn, neighbors, ties
 from polyspan.graphs.knn import diffused, local_kernel, mean_of_graphs, nearest_neighbors
 from polyspan.runtime.cache import sharing
 from polyspan.runtime.threads import Threads
@@ -67,7 +67,7 @@ def test_the_order_of_the_samples_does_not_matter(dtype):
 def test_blocks_change_nothing(block, monkeypatch):
     X = tied_views()[0]
     wanted = nearest_neighbors(X, 5)
-    monkeypatch.setattr(knn, "BLOCK", block)
+    monkeypatch.setattr(ties, "BLOCK", block)
     for form in (np.asarray, sp.csr_array):
         found = nearest_neighbors(form(X), 5)
         assert_array_equal(found.shares.toarray(), wanted.shares.toarray())
@@ -142,8 +142,7 @@ def test_diffusion(n):
 @pytest.fixture
 def few(monkeypatch):
     """Cells of about 100 samples are searched from 500 samples on."""
-    for module in (knn, neighbors):
-        monkeypatch.setattr(module, "EXACT_BELOW", 500)
+    monkeypatch.setattr(neighbors, "EXACT_BELOW", 500)
     monkeypatch.setattr(neighbors, "CELL", 100)
     monkeypatch.setattr(neighbors, "ROWS", 300)
 

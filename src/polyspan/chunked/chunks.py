@@ -14,17 +14,8 @@ import scipy.sparse as sp
 
 from polyspan.chunked.sources import is_dask
 from polyspan.chunked.workers import Cluster, Threads
+from polyspan.inputs import scaling
 from polyspan.inputs.rows import Content, check_content, joined, look
-from polyspan.inputs.scaling import (
-    STANDARDIZED,
-    Scale,
-    Scaling,
-    constant_view,
-    is_constant,
-    scaling_per_view,
-    standard,
-    unit,
-)
 from polyspan.inputs.views import Views
 from polyspan.runtime.arrays import Array
 from polyspan.runtime.memory import available_memory
@@ -46,7 +37,7 @@ class Rows:
     views: Sequence[Any]
     start: int
     stop: int
-    scale: Scale
+    scale: scaling.Scale
     moments: Sequence[Any] | None
     dtype: Any
 
@@ -55,7 +46,7 @@ class Rows:
 
     def __getitem__(self, k: int) -> Array:
         moments = None if self.moments is None else self.moments[k]
-        scale = scaling_per_view(self.scale, len(self))[k]
+        scale = scaling.scaling_per_view(self.scale, len(self))[k]
         return scaled(self.read(k), scale, moments, self.dtype)
 
     def __iter__(self) -> Iterator[Array]:
@@ -70,7 +61,7 @@ class Rows:
         return part if sp.issparse(part) else np.ascontiguousarray(part)
 
 
-def scaled(part: Array, scale: Scaling, moments: Any, dtype: Any) -> Array:
+def scaled(part: Array, scale: scaling.Scaling, moments: Any, dtype: Any) -> Array:
     """Scale rows of a view as `polyspan.inputs.scaling.scale_views` would scale the whole view.
 
     Examples
@@ -80,10 +71,10 @@ def scaled(part: Array, scale: Scaling, moments: Any, dtype: Any) -> Array:
     """
     # Integers and float16 are scaled in float64, like views in memory.
     part = part.astype(part.dtype if part.dtype in (np.float32, np.float64) else np.float64)
-    if scale in STANDARDIZED:
+    if scale in scaling.STANDARDIZED:
         size, mean, spread = (x.astype(part.dtype) for x in moments)
-        part = standard(part.toarray() if sp.issparse(part) else part, (size, mean, spread))
-    return (part if scale in ("standard", None) else unit(part)).astype(dtype)
+        part = scaling.standard(part.toarray() if sp.issparse(part) else part, (size, mean, spread))
+    return (part if scale in ("standard", None) else scaling.unit(part)).astype(dtype)
 
 
 def scaled_list(parts: Sequence[Array], **how: Any) -> list[Array]:
@@ -95,7 +86,7 @@ def make_chunks(
     workers: Threads | Cluster,
     views: Views,
     size: int,
-    scale: Scale,
+    scale: scaling.Scale,
     dtype: Any,
     new: bool,
     missing: bool = False,
@@ -138,8 +129,8 @@ def make_chunks(
         spans = bounds(views.n_samples, size)
         raw = [Rows(views.arrays, *span, scale, None, dtype) for span in spans]
     moments: list[Any] | None = None
-    scales = scaling_per_view(scale, len(views.arrays))
-    standardized = [scaling in STANDARDIZED for scaling in scales]
+    scales = scaling.scaling_per_view(scale, len(views.arrays))
+    standardized = [how in scaling.STANDARDIZED for how in scales]
     if new or any(standardized):
         seen = workers.collect(workers.map(inspect, raw))
         if new:
@@ -205,20 +196,20 @@ def directions(part: np.ndarray) -> np.ndarray:
     (array([[0.6, 0.8]]), 2)
     """
     for some in (part[:100], part):  # most views vary in their first rows
-        rows = unit(some)
-        if len(part) > 1 and not is_constant(rows):
+        rows = scaling.unit(some)
+        if len(part) > 1 and not scaling.is_constant(rows):
             return rows[[0, np.abs(rows - rows[0]).max(axis=1).argmax()]]
     return rows[:1]
 
 
 def check_directions(
-    seen: Sequence[Sequence[Inspected]], views: Views, scales: Sequence[Scaling]
+    seen: Sequence[Sequence[Inspected]], views: Views, scales: Sequence[scaling.Scaling]
 ) -> None:
     """Raise if all rows of a view are equal once they have unit length."""
-    for parts, (view, name), scaling in zip(zip(*seen, strict=True), views, scales, strict=True):
+    for parts, (view, name), how in zip(zip(*seen, strict=True), views, scales, strict=True):
         rows = np.concatenate([part.directions for part in parts])
-        if scaling == "unit" and (len(rows) == 1 or is_constant(rows)):
-            raise constant_view(name, scaling, view.shape[1])
+        if how == "unit" and (len(rows) == 1 or scaling.is_constant(rows)):
+            raise scaling.constant_view(name, how, view.shape[1])
 
 
 def standardize(chunks: Sequence[Sequence[Inspected]]) -> list[tuple[np.ndarray, ...]]:

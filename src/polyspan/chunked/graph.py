@@ -17,18 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from polyspan.chunked.workers import Cluster, Threads
+from polyspan.graphs import neighbors as search
 from polyspan.graphs.knn import common_views, entry_rows, local_widths, seventh_distances
-from polyspan.graphs.neighbors import (
-    Found,
-    Tree,
-    cell_centers,
-    cell_tree,
-    center_samples,
-    graph_rows,
-    n_cells,
-    nearest_cells,
-    neighbors,
-)
 from polyspan.inputs.rows import missing_rows
 from polyspan.runtime.arrays import Array
 from polyspan.runtime.threads import Span, stack, take, take_samples, unzip
@@ -90,38 +80,34 @@ def _view_graph(
     workers: Any, chunks: Any, spans: Any, view: int, k: int, weights: str, order: np.ndarray | None
 ) -> tuple[list[Any], np.ndarray | None]:
     """Rows of the graph of one view by chunks, and which samples lack the view."""
-    seen = workers.collect(workers.map(_missing, chunks, view=view))
-    n, gone, there = spans[-1][1], None, None
-    if any(part is not None for part in seen):
-        lengths = [stop - start for start, stop in spans]
-        pairs = zip(seen, lengths, strict=True)
-        parts = [np.zeros(length, bool) if part is None else part for part, length in pairs]
-        gone = np.concatenate(parts)
-        there = np.flatnonzero(~gone)
+    parts = workers.collect(workers.map(_missing, chunks, view=view))
+    n, gone, there = spans[-1][1], np.concatenate(parts), None
+    if gone.any():
+        present, there = [np.flatnonzero(~part) for part in parts], np.flatnonzero(~gone)
         order = None if order is None else order[there]
-        present = [np.flatnonzero(~part) for part in parts]
         chunks, view = workers.map(take, chunks, present, view=view), 0
         spans = list(pairwise(np.cumsum([0, *map(len, present)]).tolist()))
     sample = drawn_samples(workers, chunks, spans, view, order)
-    found, _ = neighbors(workers, chunks, spans, view, min(k, spans[-1][1] - 1), sample)
+    found, _ = search.neighbors(workers, chunks, spans, view, min(k, spans[-1][1] - 1), sample)
     widths = None
     if weights == "self_tuning":
         widths = workers.submit(local_widths, workers.map(_seventh, found))
     fixed = {"n": n, "there": workers.share(there), "widths": widths}
     graph = workers.map(_rows, found, spans, **fixed)
-    return (graph if gone is None else workers.map(_spread, graph, parts)), gone
+    return (graph, None) if there is None else (workers.map(_spread, graph, parts), gone)
 
 
-def _missing(chunk: Any, view: int) -> np.ndarray | None:
-    return missing_rows(chunk[view])
+def _missing(chunk: Any, view: int) -> np.ndarray:
+    gone = missing_rows(chunk[view])
+    return np.zeros(chunk[view].shape[0], bool) if gone is None else gone
 
 
-def _seventh(found: Found) -> np.ndarray:
+def _seventh(found: search.Found) -> np.ndarray:
     return seventh_distances(found.squares)
 
 
 def _rows(
-    found: Found, span: Span, n: int, there: np.ndarray | None, widths: np.ndarray | None
+    found: search.Found, span: Span, n: int, there: np.ndarray | None, widths: np.ndarray | None
 ) -> sp.csr_array:
     """Links of some samples in one view: those of the chunk that have it."""
     ids, squares, shares = found
@@ -129,20 +115,19 @@ def _rows(
     if widths is not None:
         weights = weights * np.exp(-squares / (widths[slice(*span), None] * widths[ids]))
     ids = ids if there is None else np.where(ids >= 0, there[ids], -1)
-    return graph_rows(ids, weights.astype(np.float32), n)
+    return search.graph_rows(ids, weights.astype(np.float32), n)
 
 
 def _spread(graph: sp.csr_array, gone: np.ndarray) -> sp.csr_array:
     """Add empty rows for the samples that lack the view."""
-    counts = np.zeros(len(gone), dtype=np.int64)
-    counts[~gone] = np.diff(graph.indptr)
-    ends = np.concatenate([[0], np.cumsum(counts)])
+    counts = np.zeros(len(gone) + 1, dtype=graph.indptr.dtype)
+    counts[1:][~gone] = np.diff(graph.indptr)
+    ends = np.cumsum(counts, dtype=counts.dtype)
     return sp.csr_array((graph.data, graph.indices, ends), shape=(len(gone), graph.shape[1]))
 
 
 def _sum(*graphs: sp.csr_array) -> sp.csr_array:
-    total: Any = sum(graphs[1:], start=graphs[0])
-    return sp.csr_array(total)
+    return sp.csr_array(sum(graphs[1:], start=graphs[0]))
 
 
 def _sent(rows: sp.csr_array, spans: Sequence[Span]) -> list[sp.csr_array]:
@@ -191,7 +176,7 @@ def drawn_samples(
     array([0., 1., 2., 3.])
     """
     n = spans[-1][1]
-    drawn = np.sort(np.random.RandomState(0).choice(n, center_samples(n), replace=False))
+    drawn = np.sort(np.random.RandomState(0).choice(n, search.center_samples(n), replace=False))
     places = drawn if order is None else np.argsort(order)[drawn]
     return take_samples(workers, chunks, spans, places, view)[0]
 
@@ -229,8 +214,8 @@ def near_together(
     gone = missing_rows(sample)
     if gone is not None and gone.all():  # hardly any sample has the first view
         return list(chunks), spans, np.arange(n)
-    centers = cell_centers(sample if gone is None else sample[~gone], n_cells(n), 0)
-    tree, count = workers.share(cell_tree(centers)), len(centers)
+    centers = search.cell_centers(sample if gone is None else sample[~gone], search.n_cells(n), 0)
+    tree, count = workers.share(search.cell_tree(centers)), len(centers)
     cells = workers.map(_cells, chunks, spans, tree=tree)
     sizes = sum(workers.collect(workers.map(np.bincount, cells, minlength=count)))
     most = max(*(stop - start for start, stop in spans), n // CHUNKS)
@@ -243,12 +228,12 @@ def near_together(
     return moved, list(pairwise(ends)), np.concatenate(workers.collect(order))
 
 
-def _cells(chunk: Any, span: Span, tree: Tree) -> np.ndarray:
+def _cells(chunk: Any, span: Span, tree: search.Tree) -> np.ndarray:
     """Cells of the samples of a chunk."""
     cells = np.arange(*span) % len(tree.centers)
     gone = missing_rows(chunk[0])
     there = slice(None) if gone is None else ~gone
-    cells[there] = nearest_cells(chunk[0][there], tree, 1)[:, 0]
+    cells[there] = search.nearest_cells(chunk[0][there], tree, 1)[:, 0]
     return cells
 
 

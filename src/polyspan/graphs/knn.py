@@ -13,21 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from polyspan.graphs.neighbors import (
-    EXACT_BELOW,
-    approximate_neighbors,
-    device_neighbors,
-    graph_rows,
-)
-from polyspan.graphs.ties import (
-    BLOCK,
-    block_neighbors,
-    distances,
-    fewer,
-    lowest,
-    squared_lengths,
-    tied,
-)
+from polyspan.graphs import neighbors, ties
 from polyspan.inputs.rows import missing_rows
 from polyspan.runtime.cache import shared
 from polyspan.runtime.memory import available_memory
@@ -133,7 +119,7 @@ def nearest_neighbors(X: Any, k: int, new: Any = None, device: str | None = None
     n, (there, rows) = X.shape[0], _present(X)
     if new is not None:
         return _among(rows, there, n, k, new)
-    if len(there) > EXACT_BELOW:
+    if len(there) > neighbors.EXACT_BELOW:
         return _from_many(rows, there, n, k, device)
     most = max(k, TOGETHER)  # one search serves members with different numbers
     near = shared(_search, most, [X], 32 * n * most, lambda: _among(rows, there, n, k))
@@ -154,21 +140,21 @@ def _search(k: int, Xs: Sequence[Any]) -> Near:
 
 def _among(X: Any, there: np.ndarray, n: int, k: int, new: Any = None) -> Near:
     """Neighbors among the rows of X, which are ``there`` of n, of these rows or of new samples."""
-    slack, X = tied(X.dtype), X.astype(np.float64)
+    slack, X = ties.tied(X.dtype), X.astype(np.float64)
     rows, Q = (there, X) if new is None else (np.arange(new.shape[0]), new.astype(np.float64))
-    lengths = squared_lengths(X)
-    own = lengths if new is None else squared_lengths(Q)
+    lengths = ties.squared_lengths(X)
+    own = lengths if new is None else ties.squared_lengths(Q)
     m = n if new is None else len(rows)
     k = min(k, len(there) - 1 if new is None else len(there))
     nearest = np.full((m, k), np.inf)
     counts, parts = np.zeros(m, dtype=np.int64), []
-    step = max(1, BLOCK // len(there) // (2 if sp.issparse(X) else 1))
+    step = max(1, ties.BLOCK // len(there) // (2 if sp.issparse(X) else 1))
     for start, stop in bounds(len(rows), step):
         if new is None:
-            i, *rest, low = block_neighbors(X, lengths, np.arange(start, stop), k, slack)
+            i, *rest, low = ties.block_neighbors(X, lengths, np.arange(start, stop), k, slack)
         else:
-            D2 = distances(Q[start:stop], X, own[start:stop], lengths)
-            i, *rest, low = lowest(D2, own[start:stop], k, slack)
+            D2 = ties.distances(Q[start:stop], X, own[start:stop], lengths)
+            i, *rest, low = ties.lowest(D2, own[start:stop], k, slack)
         _check_crowd(len(i), len(rows) - start, len(low))
         counts[rows[start:stop]] = np.bincount(i, minlength=len(low))
         nearest[rows[start:stop]] = low
@@ -181,8 +167,8 @@ def _among(X: Any, there: np.ndarray, n: int, k: int, new: Any = None) -> Near:
 def _fewer(near: Near, X: Any, there: np.ndarray, k: int) -> Near:
     """The k nearest, from a search for more: the same as a search for k."""
     own, rows, nearest = np.zeros(len(near.nearest)), near.rows, near.nearest[:, :k]
-    own[there] = squared_lengths(X.astype(np.float64))
-    kept, shares = fewer(rows, near.squares, nearest[:, -1], own, k, tied(X.dtype))
+    own[there] = ties.squared_lengths(X.astype(np.float64))
+    kept, shares = ties.fewer(rows, near.squares, nearest[:, -1], own, k, ties.tied(X.dtype))
     ends = np.concatenate([[0], np.cumsum(np.bincount(rows[kept], minlength=len(own)))])
     graph = sp.csr_array((shares, near.shares.indices[kept], ends), shape=near.shares.shape)
     return Near(graph, near.squares[kept], nearest)
@@ -191,14 +177,14 @@ def _fewer(near: Near, X: Any, there: np.ndarray, k: int) -> Near:
 def _from_many(X: Any, there: np.ndarray, n: int, k: int, device: str | None) -> Near:
     """Neighbors of the rows of X, which are the rows ``there`` of n, from cells or a device."""
     if device is None or sp.issparse(X):
-        ids, squares = approximate_neighbors(X, k)
+        ids, squares = neighbors.approximate_neighbors(X, k)
     else:
-        ids, squares = device_neighbors(X, k, device)
+        ids, squares = neighbors.device_neighbors(X, k, device)
     if len(there) < n:
         places, some = np.where(ids >= 0, there[ids], -1), squares
         ids, squares = np.full((n, k), -1), np.full((n, k), np.inf, dtype=some.dtype)
         ids[there], squares[there] = places, some
-    graph = graph_rows(ids, squares, n)
+    graph = neighbors.graph_rows(ids, squares, n)
     shares = sp.csr_array((np.ones_like(graph.data), graph.indices, graph.indptr), graph.shape)
     return Near(shares, graph.data, squares)
 

@@ -212,8 +212,8 @@ def nearest_cells(X: Array, tree: Tree, probes: int) -> np.ndarray:
     """
     cells = np.empty((X.shape[0], probes), dtype=np.int32)
     root = _nearest(X, tree.roots, 1)[:, 0]
-    for one in np.unique(root):
-        rows, near = np.flatnonzero(root == one), tree.around[one]
+    for number in np.unique(root):
+        rows, near = np.flatnonzero(root == number), tree.around[number]
         cells[rows] = near[_nearest(X[rows], tree.centers[near], probes)]
     return cells
 
@@ -270,6 +270,8 @@ def _places(counts: np.ndarray) -> np.ndarray:
 def graph_rows(ids: np.ndarray, weights: np.ndarray, n: int) -> sp.csr_array:
     """Rows of a graph of n samples with weights of neighbors; -1 where there is none.
 
+    They are sorted, with numbers in 32 bits if that is enough.
+
     Examples
     --------
     >>> graph_rows(np.array([[2, 0], [1, -1]]), np.array([[3.0, 4.0], [5.0, 0.0]]), 3).toarray()
@@ -278,7 +280,9 @@ def graph_rows(ids: np.ndarray, weights: np.ndarray, n: int) -> sp.csr_array:
     """
     there = ids >= 0
     ends = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
-    graph = sp.csr_array((weights[there], ids[there], ends), shape=(len(ids), n))
+    small = np.int32 if max(n, ends[-1]) < 2**31 else np.int64
+    entries = weights[there], ids[there].astype(small), ends.astype(small)
+    graph = sp.csr_array(entries, shape=(len(ids), n))
     graph.sort_indices()
     return graph
 
@@ -338,14 +342,7 @@ class Pairs(NamedTuple):
 
 
 def search_cells(
-    workers: Any,
-    chunks: Sequence[Any],
-    spans: Sequence[Span],
-    view: int,
-    k: int,
-    cells: Sequence[Any],
-    n_cells: int,
-    probes: int,
+    workers: Any, chunks: Any, spans: Any, view: int, k: int, cells: Any, n_cells: int, probes: int
 ) -> list[Any]:
     """The k nearest others of every sample among those in its cells, one `Found` for every chunk.
 
@@ -398,13 +395,7 @@ def search_cells(
 
 
 def _members(
-    chunk: Any,
-    cells: np.ndarray,
-    first: int,
-    known: Found | None,
-    view: int,
-    probe: int,
-    group: Span,
+    chunk: Any, cells: np.ndarray, first: int, known: Any, view: int, probe: int, group: Span
 ) -> Members:
     X, own, asked = chunk[view], cells[:, 0], cells[:, probe]
     base = np.flatnonzero((own >= group[0]) & (own < group[1]))
@@ -443,17 +434,12 @@ def _part(parts: Sequence[Pairs], i: int) -> Pairs:
 
 def _by_cell(parts: Sequence[Members]) -> Iterator[tuple[Any, ...]]:
     """Samples that search a cell with their numbers and limits, and those in it with theirs."""
-    base, queries = (stack([part[i] for part in parts]) for i in (0, 3))
-    base_ids, base_cells, query_ids, query_cells, limits = (
-        np.concatenate([part[i] for part in parts]) for i in (1, 2, 4, 5, 6)
-    )
-    by_base, by_query = (np.argsort(c, kind="stable") for c in (base_cells, query_cells))
-    for cell in np.unique(base_cells):
-        low, high = np.searchsorted(base_cells[by_base], [cell, cell + 1])
-        lives = by_base[low:high]
-        low, high = np.searchsorted(query_cells[by_query], [cell, cell + 1])
-        asks = by_query[low:high]
-        yield queries[asks], query_ids[asks], limits[asks], base[lives], base_ids[lives]
+    every = Members(*(stack(several) for several in zip(*parts, strict=True)))
+    for cell in np.unique(every.base_cells):
+        lives = np.flatnonzero(every.base_cells == cell)
+        asks = np.flatnonzero(every.query_cells == cell)
+        searching = every.queries[asks], every.query_ids[asks], every.limits[asks]
+        yield *searching, every.base[lives], every.base_ids[lives]
 
 
 def _closer(Q: Array, rows: np.ndarray, limits: np.ndarray, B: Array, ids: np.ndarray) -> Pairs:
@@ -562,22 +548,30 @@ def device_neighbors(X: np.ndarray, k: int, device: str) -> tuple[np.ndarray, np
     (array([1, 0, 1]), array([1., 1., 4.]))
     """
     (Y,) = move_arrays([X], device)
-    n, lengths = len(Y), (Y * Y).sum(1)
-    if n <= DEVICE_EXACT:
-        found = _all_pairs(Y, lengths, k)
-    else:
-        found = _device_cells(Y, lengths, k, cell_centers(_drawn(X), n_cells(n), 0))
-    ids, squares = (to_numpy(part) for part in found)
-    return np.where(np.isinf(squares), -1, ids), squares
-
-
-def _all_pairs(Y: Any, lengths: Any, k: int) -> tuple[Any, Any]:
-    xp, n = array_namespace(Y), len(Y)
-    every, parts = xp.arange(n, device=Y.device), []
-    for start, stop in bounds(n, max(1, DEVICE_BLOCK // n)):
-        parts.append(_device_nearest(Y, lengths, every[start:stop], every, k))
-    ids, squares = (xp.concat(several) for several in zip(*parts, strict=True))
-    return ids, squares
+    xp, n, lengths = array_namespace(Y), len(Y), (Y * Y).sum(1)
+    cells, count = xp.zeros((n, 1), dtype=xp.int64, device=Y.device), 1  # one of all samples
+    if n > DEVICE_EXACT:
+        C = like(cell_centers(_drawn(X), n_cells(n), 0), Y)
+        own, count, parts = (C * C).sum(1), len(C), []
+        for start, stop in bounds(n, max(1, DEVICE_BLOCK // count)):
+            D2 = own - 2 * (Y[start:stop] @ C.T)
+            parts.append(D2.topk(min(PROBES, count), largest=False)[1])
+        cells = xp.concat(parts)
+    members, starts = _device_order(cells[:, 0], count)
+    searches, firsts = _device_order(cells.reshape(-1), count)
+    probes = cells.shape[1]
+    ids = xp.zeros((n * probes, k), dtype=xp.int64, device=Y.device)
+    squares = xp.full((n * probes, k), float("inf"), dtype=Y.dtype, device=Y.device)
+    for cell in range(count):
+        lives = members[starts[cell] : starts[cell + 1]]
+        asked = searches[firsts[cell] : firsts[cell + 1]]
+        for start, stop in bounds(len(asked), max(1, DEVICE_BLOCK // max(1, len(lives)))):
+            some = asked[start:stop]
+            near, low = _device_nearest(Y, lengths, some // probes, lives, k)
+            ids[some, : near.shape[1]], squares[some, : near.shape[1]] = near, low
+    best, places = squares.reshape(n, -1).topk(k, largest=False)
+    low = to_numpy(best)
+    return np.where(np.isinf(low), -1, to_numpy(ids.reshape(n, -1).gather(1, places))), low
 
 
 def _device_nearest(Y: Any, lengths: Any, asks: Any, lives: Any, k: int) -> tuple[Any, Any]:
@@ -586,30 +580,6 @@ def _device_nearest(Y: Any, lengths: Any, asks: Any, lives: Any, k: int) -> tupl
     D2[asks[:, None] == lives] = float("inf")
     low, places = D2.topk(min(k, len(lives)), largest=False)
     return lives[places], (low + lengths[asks, None]).clip(min=0)
-
-
-def _device_cells(Y: Any, lengths: Any, k: int, centers: np.ndarray) -> tuple[Any, Any]:
-    """Search the cells whose centers are nearest to a sample, and keep the best of all."""
-    xp, n, probes = array_namespace(Y), len(Y), min(PROBES, len(centers))
-    C = like(centers, Y)
-    own, cells = (C * C).sum(1), []
-    for start, stop in bounds(n, max(1, DEVICE_BLOCK // len(C))):
-        cells.append((own - 2 * (Y[start:stop] @ C.T)).topk(probes, largest=False)[1])
-    whole = xp.concat(cells)
-    members, starts = _device_order(whole[:, 0], len(C))
-    searches, firsts = _device_order(whole.reshape(-1), len(C))
-    ids = xp.zeros((n * probes, k), dtype=xp.int64, device=Y.device)
-    squares = xp.full((n * probes, k), float("inf"), dtype=Y.dtype, device=Y.device)
-    for cell in range(len(C)):
-        lives = members[starts[cell] : starts[cell + 1]]
-        asked = searches[firsts[cell] : firsts[cell + 1]]
-        for start, stop in bounds(len(asked), max(1, DEVICE_BLOCK // max(1, len(lives)))):
-            some = asked[start:stop]
-            near, low = _device_nearest(Y, lengths, some // probes, lives, k)
-            ids[some, : near.shape[1]], squares[some, : near.shape[1]] = near, low
-    ids, squares = ids.reshape(n, -1), squares.reshape(n, -1)
-    best, places = squares.topk(k, largest=False)
-    return ids.gather(1, places), best
 
 
 def _device_order(cells: Any, count: int) -> tuple[Any, list[int]]:

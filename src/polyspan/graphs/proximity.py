@@ -179,23 +179,16 @@ class GraphParams(NamedTuple):
     alpha: float = 1e-3
     second_width: str = "own"
     regularizer: str = "both"
-    weights: tuple[float, ...] | None = None  # of the views; None means 1 for all
+    weights: Sequence[float] | None = None  # of the contributions of views; None means 1 for all
 
 
 def graph_laplacian(
-    Xs: Sequence[Array],
-    n_neighbors: int,
-    *,
-    alpha: float = 1e-3,
-    second_width: str = "own",
-    regularizer: str = "both",
-    weights: Sequence[float] | None = None,
-    given: Sequence[Any] | None = None,
+    Xs: Sequence[Array], n_neighbors: int, *, given: Sequence[Any] | None = None, **params: Any
 ) -> Array:
     """Laplacian L = sum_k L_k of the graphs of all views, samples in rows of every X.
 
-    ``weights`` multiply the contributions of single views; ``given`` are first-order graphs to use
-    instead of building them.
+    ``given`` are first-order graphs to use instead of building them; the other parameters are those
+    of `GraphParams`.
 
     Examples
     --------
@@ -204,7 +197,8 @@ def graph_laplacian(
     >>> np.allclose(L @ np.ones(9), 0)
     True
     """
-    weights = [1.0] * len(Xs) if weights is None else weights
+    _, alpha, second_width, regularizer, weights = GraphParams(n_neighbors, **params)
+    weights = (1.0,) * len(Xs) if weights is None else weights
     if given is None:
         firsts = [first_order(X, n_neighbors) for X in Xs]  # eq. (3)
         # NumPy graphs have few neighbors and are stored sparse: v of them are held at once.

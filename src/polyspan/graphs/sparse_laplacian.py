@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components
 
 from polyspan.graphs import proximity
 from polyspan.graphs.knn import entry_rows
-from polyspan.graphs.neighbors import Found
+from polyspan.graphs.neighbors import Found, graph_rows
 from polyspan.runtime.arrays import Array, like, sum_products, to_numpy
 from polyspan.runtime.devices import move_arrays, move_csr
 
@@ -94,18 +94,16 @@ def sparse_graph(
            [0.779, 0.   , 0.   ],
            [0.   , 0.   , 0.   ]])
     """
-    n = sum(len(part.ids) for part in found)
-    counts = np.concatenate([np.count_nonzero(part.ids >= 0, axis=1) for part in found])
-    rows = np.repeat(np.arange(n), counts)
-    ids = np.concatenate([part.ids[part.ids >= 0] for part in found])
-    squares = np.concatenate([part.squares[part.ids >= 0] for part in found])
+    n, blocks = sum(len(part.ids) for part in found), []
+    for part in found:
+        weights = proximity.gaussian(part.squares, sigma)
+        weights = weights if part.shares is None else weights * part.shares
+        blocks.append(graph_rows(part.ids, weights, n))
+    one_way = sp.vstack(blocks, format="csr")
     if rank is not None:
-        rows, ids = rank[rows], rank[ids]
-    weights = proximity.gaussian(squares, sigma)
-    shares = [part.shares[part.ids >= 0] for part in found if part.shares is not None]
-    weights = weights * np.concatenate(shares) if shares else weights
-    one_way = sp.csr_array((weights, (rows, ids)), shape=(n, n))
-    del rows, ids, squares, weights
+        order = np.argsort(rank)
+        one_way = one_way[order][:, order]
+        one_way.sort_indices()
     # Keep mutual neighbors only. The two distances of a pair may differ by rounding.
     Lambda = sp.csr_array(one_way.minimum(one_way.T))
     Lambda.eliminate_zeros()
@@ -176,7 +174,9 @@ def assemble(
     ones = np.ones(U.shape[0])
     degrees = np.concatenate([block @ ones for block in blocks]) + U @ U.sum(axis=0)
     groups = _groups(_consistent([graph.Lambda for graph in found]), blocks, degrees, dtype)
-    S = [block.astype(dtype, copy=False) for block in blocks]
+    # `astype` of a csr_array would sort the entries of rows, which takes time.
+    parts = ((block.data.astype(dtype), block.indices, block.indptr) for block in blocks)
+    S = [sp.csr_array(part, b.shape) for part, b in zip(parts, blocks, strict=True)]
     return Laplacian(S, U.astype(dtype), degrees.astype(dtype), order, groups)
 
 
@@ -209,7 +209,8 @@ def _groups(
         values, turned = np.linalg.eigh(dense.reshape(-1, s, s))
         # Eigenvalues near zero would amplify rounding errors; a preconditioner need not be exact.
         w.append(np.maximum(values, FLOOR * values[:, -1:]).ravel())
-        vectors.append(sp.bsr_array((turned, np.arange(count), np.arange(count + 1))))
+        numbers = np.arange(count + 1, dtype=np.int32)
+        vectors.append(sp.bsr_array((turned, numbers[:-1], numbers)))
     V = sp.block_diag(vectors, format="csr").astype(dtype)
     return Groups(members, V, sp.csr_array(V.T), np.concatenate(w).astype(dtype))
 

@@ -47,7 +47,7 @@ def tie_slack(X: Array) -> Array:
     array([[2.5e-11]])
     """
     if sp.issparse(X):
-        return tied(X.dtype) * np.asarray(X.multiply(X).sum(axis=1)).reshape(-1, 1)
+        return tied(X.dtype) * squared_lengths(X)[:, None]
     return tied(X.dtype) * array_namespace(X).sum(X * X, axis=1, keepdims=True)
 
 

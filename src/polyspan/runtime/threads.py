@@ -122,11 +122,7 @@ def take(chunk: Any, rows: np.ndarray, view: int | None = None) -> list[Array]:
 
 
 def take_samples(
-    workers: Any,
-    chunks: Sequence[Any],
-    spans: Sequence[Span],
-    wanted: np.ndarray,
-    view: int | None = None,
+    workers: Any, chunks: Any, spans: Sequence[Span], wanted: np.ndarray, view: int | None = None
 ) -> list[Array]:
     """Collect some samples of all views, or of one, in this process and in the requested order.
 

@@ -58,11 +58,7 @@ from polyspan.methods.anchor_grmsc.anchors import (
     project,
     rotated,
 )
-from polyspan.methods.anchor_grmsc.laplacian import (
-    exact_neighbors,
-    sample_laplacian,
-    unreliable,
-)
+from polyspan.methods.anchor_grmsc.laplacian import exact_neighbors, sample_laplacian, unreliable
 from polyspan.methods.anchor_grmsc.solver import (
     gram,
     represent,
