@@ -143,12 +143,8 @@ def make_chunks(
         fixed = {"scale": scale, "moments": moments, "dtype": dtype}
         return workers.map(scaled_list, raw, **fixed), spans, moments
     lazy = [replace(part, moments=moments) for part in raw]
-    free = available_memory()
-    need = (
-        views.n_samples
-        * sum(int(view.shape[1]) for view in views.arrays)
-        * np.dtype(dtype).itemsize
-    )
+    free, features = available_memory(), sum(int(view.shape[1]) for view in views.arrays)
+    need = views.n_samples * features * np.dtype(dtype).itemsize
     if free is None or need < free / 4 or any(sp.issparse(view) for view in views.arrays):
         lazy = workers.map(list, lazy)  # otherwise they are read again each time
     return lazy, spans, moments

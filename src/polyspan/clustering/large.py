@@ -107,8 +107,8 @@ def first_vectors(
     """
     n, spans = W.shape[0], bounds(W.shape[0], ROWS)
     blocks = workers.map(_normalized, [slice(*span) for span in spans], W=W, root=root)
-    found = coarse_vectors(workers, blocks, spans, root, size, n_clusters)
-    return random_rows((0, n), size, np.float32) if found is None else np.concatenate(found)
+    vectors = coarse_vectors(workers, blocks, spans, root, size, n_clusters)
+    return random_rows((0, n), size, np.float32) if vectors is None else np.concatenate(vectors)
 
 
 def graph_order(workers: Any, Y: np.ndarray) -> np.ndarray:
@@ -199,15 +199,15 @@ def cluster_blocks(
     rng = check_random_state(random_state)
     drawn = np.sort(rng.choice(n, min(n, max(SAMPLE, 100 * n_clusters)), replace=False))
     places = drawn if order is None else np.argsort(order)[drawn]
-    found = []
+    candidates = []
     for columns in sorted({n_clusters, min(size, n_clusters * 3 // 2), size}):
         Us = workers.map(_first_columns, Ys, columns=columns)
         (some,) = take_samples(workers, [[U] for U in Us], spans, places)
         with quiet_kmeans():
             model = KMeans(n_clusters, n_init=n_init, random_state=rng).fit(some)
         labels = lloyd(workers, Us, model.cluster_centers_)
-        found.append((_inside(workers, blocks, spans, labels, n_clusters), labels))
-    return max(found, key=lambda pair: pair[0])[1]
+        candidates.append((_inside(workers, blocks, spans, labels, n_clusters), labels))
+    return max(candidates, key=lambda pair: pair[0])[1]
 
 
 def _first_columns(Y: np.ndarray, columns: int) -> np.ndarray:
@@ -309,8 +309,9 @@ def coarse_vectors(
     del sent
     Ns, inner = normalized_rows(workers, links, own)
     start = coarse_vectors(workers, Ns, own, inner, size, wanted, numbers)
-    found = leading_eigenvectors(workers, Ns, own, size, wanted, COARSE_TOL, start, COARSE_ROUNDS)
-    whole = workers.submit(np.concatenate, found[1])
+    given = size, wanted, COARSE_TOL, start, COARSE_ROUNDS
+    _, vectors, _ = leading_eigenvectors(workers, Ns, own, *given)
+    whole = workers.submit(np.concatenate, vectors)
     return workers.map(_spread, spans, groups=groups, root=root, inner=inner, whole=whole)
 
 
@@ -333,9 +334,9 @@ def normalized_rows(
            [0.5  , 0.   , 0.   ]]), array([0.5   , 0.5774, 1.    ]))
     """
     root = workers.submit(_inverse_roots, workers.map(_degrees, blocks))
-    found = workers.map(scaled_rows, blocks, [slice(*span) for span in spans], root=root)
+    rows = workers.map(scaled_rows, blocks, [slice(*span) for span in spans], root=root)
     blocks.clear()  # their memory is needed
-    return found, root
+    return rows, root
 
 
 def scaled_rows(block: sp.csr_array, rows: Any, root: np.ndarray) -> sp.csr_array:
@@ -409,8 +410,8 @@ def _links(
     side = np.divide(1, root, out=np.zeros(len(root), dtype=np.float32), where=root > 0)
     W = scaled_rows(block, slice(*span), side)
     i = np.repeat(groups[slice(*span)], np.diff(W.indptr))
-    found = sp.csr_array((W.data, (i, groups[W.indices])), shape=(m, m))
-    return [found[start:stop] for start, stop in own]
+    links = sp.csr_array((W.data, (i, groups[W.indices])), shape=(m, m))
+    return [links[start:stop] for start, stop in own]
 
 
 def _total(parts: Sequence[sp.csr_array], span: Span, m: int) -> sp.csr_array:

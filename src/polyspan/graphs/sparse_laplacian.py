@@ -20,6 +20,7 @@ from polyspan.graphs.knn import entry_rows
 from polyspan.graphs.neighbors import Found, graph_rows
 from polyspan.runtime.arrays import Array, like, sum_products, to_numpy
 from polyspan.runtime.devices import move_arrays, move_csr
+from polyspan.runtime.threads import Span
 
 ROWS = 8_192  # rows of the sparse part processed at a time, so that their numbers fit in the cache
 GROUP = 64  # at most this many samples in a group of the consistent graph that is solved exactly
@@ -118,12 +119,12 @@ def _with_second(Lambda: sp.csr_array, sigma: float | None, sample: np.ndarray |
     return Graph(Lambda, squares, sigma)
 
 
-def sparse_rows(span: tuple[int, int], found: Sequence[Graph], alpha: float) -> sp.csr_array:
+def sparse_rows(span: Span, graphs: Sequence[Graph], alpha: float) -> sp.csr_array:
     """Some rows of S: all weights minus ``alpha sum_k u_k u_k^T``, which L holds as U U^T."""
     rows = slice(*span)
-    inside = _consistent([graph.Lambda[rows] for graph in found])
+    inside = _consistent([graph.Lambda[rows] for graph in graphs])
     total: Any = None
-    for graph in found:
+    for graph in graphs:
         two_hops = sp.csr_array(graph.Lambda[rows] @ graph.Lambda)
         low = _exponents(two_hops, graph, rows)
         # Add before exponentiating: the separate factors can under- or overflow.
@@ -133,7 +134,7 @@ def sparse_rows(span: tuple[int, int], found: Sequence[Graph], alpha: float) -> 
     omega = inside.copy()
     omega.data = np.ones_like(omega.data)
     exact = inside.data.copy()
-    for graph in found:  # on Omega the weight is Lambda* alone
+    for graph in graphs:  # on Omega the weight is Lambda* alone
         exact -= alpha * np.exp(_exponents(inside, graph, rows))
     inside.data = exact
     return sp.csr_array(total - total.multiply(omega) + inside)
@@ -154,7 +155,7 @@ def _exponents(entries: sp.csr_array, graph: Graph, rows: slice) -> np.ndarray:
 
 def assemble(
     blocks: Sequence[sp.csr_array],
-    found: Sequence[Graph],
+    graphs: Sequence[Graph],
     alpha: float,
     order: np.ndarray | None = None,
     dtype: Any = np.float64,
@@ -164,16 +165,16 @@ def assemble(
     Examples
     --------
     >>> X = np.random.default_rng(0).normal(size=(30, 4))
-    >>> found = [dense_graph(X, 5), dense_graph(X[:, :2], 5)]
-    >>> L = assemble([sparse_rows((0, 30), found, 0.1)], found, 0.1)
+    >>> graphs = [dense_graph(X, 5), dense_graph(X[:, :2], 5)]
+    >>> L = assemble([sparse_rows((0, 30), graphs, 0.1)], graphs, 0.1)
     >>> from polyspan.methods.grmsc import graph_laplacian
     >>> np.allclose(product(L, np.eye(30)), graph_laplacian([X, X[:, :2]], 5, alpha=0.1))
     True
     """
-    U = np.sqrt(alpha) * np.exp(-np.stack([graph.squares for graph in found], axis=1))
+    U = np.sqrt(alpha) * np.exp(-np.stack([graph.squares for graph in graphs], axis=1))
     ones = np.ones(U.shape[0])
     degrees = np.concatenate([block @ ones for block in blocks]) + U @ U.sum(axis=0)
-    groups = _groups(_consistent([graph.Lambda for graph in found]), blocks, degrees, dtype)
+    groups = _groups(_consistent([graph.Lambda for graph in graphs]), blocks, degrees, dtype)
     # `astype` of a csr_array would sort the entries of rows, which takes time.
     parts = ((block.data.astype(dtype), block.indices, block.indptr) for block in blocks)
     S = [sp.csr_array(part, b.shape) for part, b in zip(parts, blocks, strict=True)]
@@ -221,8 +222,8 @@ def move_laplacian(L: Laplacian, device: str) -> Laplacian:
     Examples
     --------
     >>> import pytest; torch = pytest.importorskip("torch")
-    >>> found = [dense_graph(np.random.default_rng(0).normal(size=(30, 4)), 5)]
-    >>> L = assemble([sparse_rows((0, 30), found, 0.1)], found, 0.1)
+    >>> graphs = [dense_graph(np.random.default_rng(0).normal(size=(30, 4)), 5)]
+    >>> L = assemble([sparse_rows((0, 30), graphs, 0.1)], graphs, 0.1)
     >>> there = product(move_laplacian(L, "cpu"), torch.eye(30, dtype=torch.float64))
     >>> np.allclose(product(L, np.eye(30)), there)
     True
@@ -300,8 +301,8 @@ def solve(
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> found = [dense_graph(rng.normal(size=(30, 4)), 5)]
-    >>> L = assemble([sparse_rows((0, 30), found, 0.1)], found, 0.1)
+    >>> graphs = [dense_graph(rng.normal(size=(30, 4)), 5)]
+    >>> L = assemble([sparse_rows((0, 30), graphs, 0.1)], graphs, 0.1)
     >>> Z, F, shift = rng.normal(size=(30, 2)), rng.normal(size=(30, 2)), np.array([0.1, 3.0])
     >>> X, _ = solve(L, [Z], [F], 2.0, shift, 1e-12)
     >>> np.allclose(shift * X + 2.0 * product(L, Z + X), F)

@@ -52,8 +52,8 @@ class Threads:
     def map(self, function: Callable[..., Any], *lists: Sequence[Any], **fixed: Any) -> list[Any]:
         """Call ``function`` with the first of every list, then with the second, and so on."""
         if self.n_jobs == 1:
-            return [function(*one, **fixed) for one in zip(*lists, strict=True)]
-        calls = [self._pool.submit(function, *a, **fixed) for a in zip(*lists, strict=True)]
+            return [function(*args, **fixed) for args in zip(*lists, strict=True)]
+        calls = [self._pool.submit(function, *args, **fixed) for args in zip(*lists, strict=True)]
         return [call.result() for call in calls]
 
     def submit(self, function: Callable[..., Any], *args: Any, **fixed: Any) -> Any:

@@ -56,15 +56,15 @@ def sample_laplacian(
     >>> X = np.random.default_rng(0).normal(size=(40, 3))
     >>> rng = np.random.RandomState(0)
     >>> with Threads(1) as workers:
-    ...     L, S, found = sample_laplacian(workers, [[X]], [(0, 40)], [X], 5, 0.1, "own", rng)
-    >>> bool(np.allclose(sparse_laplacian.product(L, np.ones((40, 1))), 0)), S.shape, found
+    ...     L, S, recalls = sample_laplacian(workers, [[X]], [(0, 40)], [X], 5, 0.1, "own", rng)
+    >>> bool(np.allclose(sparse_laplacian.product(L, np.ones((40, 1))), 0)), S.shape, recalls
     (True, (40, 40), [1.0])
     """
     n, v = spans[-1][1], len(sample)
     recalls = [1.0] * v
     order = rank = None
     if n <= DENSE_BELOW:
-        found = workers.map(_dense_graph, range(v), chunks=chunks, k=k, second_width=second_width)
+        graphs = workers.map(_dense_graph, range(v), chunks=chunks, k=k, second_width=second_width)
     else:
         few = random_state.choice(sample[0].shape[0], DENSE_BELOW, replace=False)
         queries = np.sort(random_state.choice(n, min(n, 300), replace=False))
@@ -85,15 +85,15 @@ def sample_laplacian(
                 if order is None and cells is not None:
                     order = workers.submit(_by_cell, cells)
                     rank = workers.submit(np.argsort, order)
-        found = workers.map(
+        graphs = workers.map(
             sparse_laplacian.sparse_graph, lists, sigmas, second_width=second_width, rank=rank,
             sample=random_state.choice(n, DENSE_BELOW, replace=False),
         )  # fmt: skip
     rows = bounds(n, sparse_laplacian.ROWS)
-    blocks = workers.map(sparse_laplacian.sparse_rows, rows, found=found, alpha=alpha)
+    blocks = workers.map(sparse_laplacian.sparse_rows, rows, graphs=graphs, alpha=alpha)
     fixed = {"alpha": alpha, "order": order, "dtype": sample[0].dtype}
-    L = workers.submit(sparse_laplacian.assemble, blocks, found, **fixed)
-    return L, workers.submit(_mean_graph, found, rank=rank, dtype=sample[0].dtype), recalls
+    L = workers.submit(sparse_laplacian.assemble, blocks, graphs, **fixed)
+    return L, workers.submit(_mean_graph, graphs, rank=rank, dtype=sample[0].dtype), recalls
 
 
 def exact_neighbors(views: Views, scale: Scale, k: int) -> list[Near] | None:
@@ -127,11 +127,11 @@ def unreliable(recalls: Sequence[float]) -> list[Warning]:
     """Warnings about views in which too few neighbors were found."""
     return [
         UserWarning(
-            f"Only {found:.0%} of the neighbors in view {view} were found: the graph of this view "
+            f"Only {share:.0%} of the neighbors in view {view} were found: the graph of this view "
             "is not reliable; reduce its number of features first."
         )
-        for view, found in enumerate(recalls)
-        if found < 0.8
+        for view, share in enumerate(recalls)
+        if share < 0.8
     ]
 
 
@@ -140,10 +140,10 @@ def _dense_graph(view: int, chunks: list[Any], k: int, second_width: str) -> spa
 
 
 def _mean_graph(
-    found: Sequence[sparse_laplacian.Graph], rank: np.ndarray | None, dtype: Any
+    graphs: Sequence[sparse_laplacian.Graph], rank: np.ndarray | None, dtype: Any
 ) -> sp.csr_array:
     """Sum of the first-order graphs of the views, with samples in their own order."""
-    S = sp.csr_array(sum(graph.Lambda for graph in found), dtype=dtype)
+    S = sp.csr_array(sum(graph.Lambda for graph in graphs), dtype=dtype)
     return S if rank is None else S[rank][:, rank]
 
 
