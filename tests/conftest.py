@@ -18,7 +18,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 
 SLOW_EXAMPLES = [
     "polyspan.cli.demo.run_demo",
-    "polyspan.graphs.on_device.device_neighbors",
+    "polyspan.graphs.neighbors.device_neighbors",
     "polyspan.runtime.devices.check_device",
     "polyspan.selection.count.count_clusters",
     "polyspan.selection.estimator.ConsensusClusterer",

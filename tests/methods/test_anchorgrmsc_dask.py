@@ -13,7 +13,6 @@ from numpy.testing import assert_array_equal
 from polyspan import AnchorGRMSC
 from polyspan.datasets import make_subspaces
 from polyspan.graphs import neighbors as search
-from polyspan.methods.anchor_grmsc import laplacian
 from polyspan.metrics import clustering_scores
 from polyspan.solvers.loop import watching
 
@@ -79,8 +78,7 @@ def test_other_chunks_find_the_same_clusters(client, data, wanted):
 
 def test_cells_are_searched_on_the_workers(client, monkeypatch):
     data = make_subspaces(2400, 4, n_features=[20, 30], noise=0.05, outliers=0.05)
-    for place in (search, laplacian):
-        monkeypatch.setattr(place, "EXACT_BELOW", 2000)
+    monkeypatch.setattr(search, "EXACT_BELOW", 2000)
     monkeypatch.setattr(search, "CELL", 200)
     here = AnchorGRMSC(4, **KEPT).fit(data.views)
     there = AnchorGRMSC(4, **KEPT).fit(lazy(data.views, (1000, 1000, 400)))

@@ -9,9 +9,9 @@ from sklearn.neighbors import kneighbors_graph
 
 from polyspan import MeanGraph
 from polyspan.chunked.graph import mean_graph_rows
-from polyspan.clustering.coarse import normalized_rows
+from polyspan.clustering.large import normalized_rows
 from polyspan.datasets import load_dataset, make_subspaces
-from polyspan.graphs import knn, neighbors
+from polyspan.graphs import neighbors
 from polyspan.methods.meangraph import neighbor_graph
 from polyspan.metrics import clustering_scores
 from polyspan.runtime.threads import Threads, bounds
@@ -125,8 +125,7 @@ def planted(lacking, n=1200):
 @pytest.fixture
 def large(monkeypatch):
     """The ways for many samples are used from 500 samples on."""
-    for module in (knn, neighbors):
-        monkeypatch.setattr(module, "EXACT_BELOW", 500)
+    monkeypatch.setattr(neighbors, "EXACT_BELOW", 500)
     monkeypatch.setattr(neighbors, "CELL", 150)
     monkeypatch.setattr("polyspan.base.outcome.LARGE", 500)
 

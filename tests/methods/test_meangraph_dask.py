@@ -9,7 +9,7 @@ import pytest
 
 from polyspan import MeanGraph
 from polyspan.datasets import make_subspaces
-from polyspan.graphs import knn, neighbors
+from polyspan.graphs import neighbors
 from polyspan.methods import meangraph
 from polyspan.metrics import clustering_scores
 
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("dask")]
 @pytest.fixture
 def views(monkeypatch):
     """Views of which some samples lack one; 500 of them count as many."""
-    for module in (knn, neighbors, meangraph):
+    for module in (neighbors, meangraph):
         monkeypatch.setattr(module, "EXACT_BELOW", 500)
     monkeypatch.setattr(neighbors, "CELL", 100)
     monkeypatch.setattr("polyspan.base.outcome.LARGE", 500)

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 from polyspan import NEMO, ConsensusClusterer, MeanGraph, load_model, save_model
 from polyspan.datasets import load_views, make_subspaces
-from polyspan.graphs import knn
+from polyspan.graphs import ties
 from polyspan.graphs.knn import nearest_neighbors
 from polyspan.selection.placing import Fitted, place
 
@@ -192,7 +192,7 @@ def test_samples_are_placed_one_by_one(fitted):
 def test_blocks_do_not_matter(fitted, monkeypatch):
     new = drawn(30, seed=1)[1]
     whole = fitted.place(new)
-    monkeypatch.setattr(knn, "BLOCK", 500)  # two samples at a time
+    monkeypatch.setattr(ties, "BLOCK", 500)  # two samples at a time
     assert_allclose(fitted.place(new).votes, whole.votes, atol=1e-10)
 
 

@@ -38,8 +38,7 @@ from sklearn.utils import check_random_state
 
 from polyspan.base import About, Embedding, InNumPy
 from polyspan.clustering.spectral import quiet_kmeans, spectral_eigenvectors, unit_rows
-from polyspan.graphs.exact import distances, lowest, squared_lengths
-from polyspan.graphs.ties import tied
+from polyspan.graphs.ties import distances, lowest, squared_lengths, tied
 from polyspan.inputs.params import Neighbors, fitted, integer, param
 from polyspan.inputs.scaling import unit
 from polyspan.inputs.views import Views

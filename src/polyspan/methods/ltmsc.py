@@ -44,8 +44,8 @@ from polyspan.inputs.views import Views
 from polyspan.runtime.arrays import Array, largest_row_sum
 from polyspan.solvers import prox
 from polyspan.solvers.loop import Run
+from polyspan.solvers.prox import fold, unfold
 from polyspan.solvers.reductions import largest_sum, stack_views, view_step
-from polyspan.solvers.tensors import fold, unfold
 
 RELEASED_ITERATIONS = 52  # the most that the authors' program makes
 

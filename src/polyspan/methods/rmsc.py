@@ -32,8 +32,7 @@ from collections.abc import Sequence
 from array_api_compat import array_namespace
 
 from polyspan.base import About, Graph, Penalized
-from polyspan.graphs.proximity import median_kernel
-from polyspan.graphs.walks import random_walk, stationary_distribution
+from polyspan.graphs.proximity import median_kernel, random_walk, stationary_distribution
 from polyspan.inputs.params import fitted, flag, param, positive
 from polyspan.inputs.views import Views
 from polyspan.runtime.arrays import Array, largest_row_sum

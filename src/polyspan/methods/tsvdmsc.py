@@ -46,8 +46,8 @@ from polyspan.inputs.views import Views
 from polyspan.runtime.arrays import Array, largest_row_sum, take_rows
 from polyspan.solvers import prox
 from polyspan.solvers.loop import Run
+from polyspan.solvers.prox import tensor_singular
 from polyspan.solvers.reductions import largest_sum, stack_views, view_step
-from polyspan.solvers.tensors import tensor_singular
 
 SEES_THE_ORDER = (
     "TSVDMSC: sample_order='file' sees the order of the samples: if the file is sorted by class, "

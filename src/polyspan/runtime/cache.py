@@ -120,14 +120,13 @@ def held_bytes(value: object) -> int:
     60
     """
     if sp.issparse(value):
-        parts = [getattr(value, name, None) for name in ("data", "indices", "indptr")]
-        return sum(part.nbytes for part in parts if part is not None)
-    if isinstance(value, dict):
-        return sum(map(held_bytes, value.values()))
+        value = [getattr(value, name, None) for name in ("data", "indices", "indptr")]
+    elif isinstance(value, dict):
+        value = list(value.values())
+    elif is_dataclass(value) and not isinstance(value, type):
+        value = [getattr(value, field.name) for field in fields(value)]
     if isinstance(value, list | tuple):
         return sum(map(held_bytes, value))
-    if is_dataclass(value) and not isinstance(value, type):
-        return sum(held_bytes(getattr(value, field.name)) for field in fields(value))
     return int(getattr(value, "nbytes", 0))
 
 

@@ -5,10 +5,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import hypergeom
 
-from polyspan.chunked.chunks import make_chunks, take_samples
+from polyspan.chunked.chunks import make_chunks
 from polyspan.chunked.workers import workers_for
 from polyspan.inputs.rows import missing_rows
 from polyspan.inputs.views import Views
+from polyspan.runtime.threads import take_samples
 
 ENOUGH = 11  # samples of a group, each of which then has ten neighbors in it
 CHANCE = 0.01  # that a group has fewer in the part

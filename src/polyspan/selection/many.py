@@ -13,12 +13,12 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
-from polyspan.chunked.chunks import take_samples
 from polyspan.chunked.workers import Cluster, Threads, bounds, workers_for
 from polyspan.clustering.large import SAMPLE, lloyd
 from polyspan.clustering.spectral import kmeans, settled, unit_rows
 from polyspan.inputs.views import Views
 from polyspan.runtime.arrays import inverse_root
+from polyspan.runtime.threads import take_samples
 from polyspan.selection.consensus import certainty_of_rows
 from polyspan.solvers.eigen import highest_eigenpairs
 
