@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
-from polyspan.selection import estimator as pool
-from polyspan.selection.members import new_row
+from polyspan.selection import estimator
+from polyspan.selection.pool import Fits, new_row
 
 
 @contextmanager
@@ -19,29 +20,32 @@ def kept_members(folder: Path | None, key: str) -> Iterator[None]:
     If there is no such file, they are fitted and written to it. Without a folder nothing changes.
     A file with other members than those asked for is refused.
     """
-    fit_members = pool.fit_members
+    fit_members = estimator.fit_members
     if folder is None:
         yield
         return
 
-    def read_or_fit(members: Any, views: Any, **options: Any) -> Any:
+    def read_or_fit(members: Any, views: Any, params: Any, **options: Any) -> Any:
         path = folder / f"{key}.npz"
         if path.exists():
             with np.load(path) as file:
                 rows, labels = json.loads(str(file["rows"])), file["labels"]
             if [_name(new_row(one)) for one in members] != [_name(row) for row in rows]:
                 raise ValueError(f"{path} has other members: remove it to fit them")
-            return rows, labels.astype(int)
-        rows, labels = fit_members(members, views, **options)
+            ran = [one for one, row in zip(members, rows, strict=True) if row["status"] == "ok"]
+            models = [clone(member.estimator).set_params(**params) for member in ran]
+            return Fits(rows, labels.astype(int), models)
+        fits = fit_members(members, views, params, **options)
         folder.mkdir(parents=True, exist_ok=True)
-        np.savez_compressed(path, rows=json.dumps(rows), labels=labels.astype(np.int16))
-        return rows, labels
+        labels = fits.labels.astype(np.int16)
+        np.savez_compressed(path, rows=json.dumps(fits.table), labels=labels)
+        return fits
 
-    pool.fit_members = read_or_fit  # type: ignore[assignment]
+    estimator.fit_members = read_or_fit  # type: ignore[assignment]
     try:
         yield
     finally:
-        pool.fit_members = fit_members
+        estimator.fit_members = fit_members
 
 
 def _name(row: dict[str, Any]) -> str:

@@ -26,8 +26,8 @@ from polyspan.selection import (
     pairwise_nmi,
     rank_members,
 )
-from polyspan.selection.camps import alternatives
-from polyspan.selection.grids import affinities, default_members, pool_solves
+from polyspan.selection.consensus import find_rivals
+from polyspan.selection.pool import affinities, default_members, pool_solves
 
 OWN = [GRMSC(n_neighbors=10), GRMSC(n_neighbors=10, affinity="sparse"), GRMSC(n_neighbors=20)]
 PLAIN = [
@@ -458,11 +458,12 @@ def test_the_pool_shrinks():
 
 
 def test_settings_of_grmsc_in_the_pool():
-    second, first = [p for p in pool_solves(500, 5) if "regularizer" not in p], pool_solves(500, 5)
+    second = [p for family, p in pool_solves(500, 5) if not family]
+    first = [p for family, p in pool_solves(500, 5) if family == "first order"]
     assert [(p["n_neighbors"], p["lam1"]) for p in second] == [(30, 100), (100, 100), (100, 1)]
-    assert [p["n_neighbors"] for p in first if "regularizer" in p] == [30, 30]
-    assert [p["n_neighbors"] for p in pool_solves(12, 6)] == [10] * 4  # no setting twice
-    assert {p["n_neighbors"] for p in pool_solves(8, 2)} == {7}
+    assert [(p["n_neighbors"], p["regularizer"]) for p in first] == [(30, "first_order")] * 2
+    assert [p["n_neighbors"] for _, p in pool_solves(12, 6)] == [10] * 4  # no setting twice
+    assert {p["n_neighbors"] for _, p in pool_solves(8, 2)} == {7}
 
 
 @pytest.mark.parametrize(("n", "kept"), [(30, {10}), (89, {10}), (90, {10, 30})])
@@ -533,7 +534,7 @@ def test_rivals_are_found():
     names = [f"group {i // 2}" for i in range(12)]
     rows = [{"group": name, "score": 0.5} for name in names]
     graphs = [[sp.csr_array((y[:, None] == y).astype(float))] for y in (left, right)]
-    (rival,) = alternatives(labels, rows, left, graphs, 2, seed=0)
+    (rival,) = find_rivals(labels, rows, left, graphs, 2, seed=0)
     assert clustering_scores(right, rival["labels"])["nmi"] == pytest.approx(1.0)
     assert rival["members"] == list(range(6, 12))
     assert rival["share"] == 0.5
@@ -541,7 +542,7 @@ def test_rivals_are_found():
     np.testing.assert_allclose(rival["modularity"], [0.0, 0.5], atol=1e-12)
     np.testing.assert_allclose(rival["certainty"], 1.0)
     assert [one.tolist() for one in find_camps(labels[::2])] == [[0, 1, 2], [3, 4, 5]]
-    assert alternatives(labels[:6], rows[:6], left, graphs, 2, seed=0) == []
+    assert find_rivals(labels[:6], rows[:6], left, graphs, 2, seed=0) == []
 
 
 def test_a_deadline_stops_a_member(planted, monkeypatch):

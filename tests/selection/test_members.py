@@ -1,11 +1,11 @@
 """The members of a consensus: how long the rest will take."""
 
 from polyspan import GRMSC, MeanGraph
-from polyspan.selection.members import new_row, seconds_left
+from polyspan.selection.pool import member_of, new_row, seconds_left
 
 
 def row(model, seconds, status="ok"):
-    return new_row(model) | {"status": status, "seconds": seconds}
+    return new_row(member_of(model)) | {"status": status, "seconds": seconds}
 
 
 def test_the_time_left_is_that_of_like_members():

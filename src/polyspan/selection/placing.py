@@ -34,8 +34,7 @@ from polyspan.inputs.tables import KnownView
 from polyspan.inputs.views import Views, check_views
 from polyspan.runtime.arrays import Array, to_numpy
 from polyspan.runtime.messages import plural, view_names
-from polyspan.selection.quality import scalings_by_view
-from polyspan.selection.viewgraphs import NEIGHBORS
+from polyspan.selection.evidence import NEIGHBORS, scalings_by_view
 
 
 class Placed(NamedTuple):
