@@ -87,17 +87,17 @@ def scores(name: str, seed: int, device: str | None, keep: Path | None) -> dict[
 def members(views, n_clusters, seed, device):
     """Rows and labels of the members that ran."""
     kept = {}
-    merge = estimator._merge  # noqa: SLF001 - the labels of the members are kept nowhere else
+    merge = estimator.merge_members
 
     def keep(rows, labels, *rest):
         kept.update(rows=rows, labels=labels)
         return merge(rows, labels, *rest)
 
-    estimator._merge = keep  # noqa: SLF001
+    estimator.merge_members = keep
     try:
         ConsensusClusterer(n_clusters, random_state=seed, device=device).fit(views)
     finally:
-        estimator._merge = merge  # noqa: SLF001
+        estimator.merge_members = merge
     return kept["rows"], kept["labels"]
 
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from polyspan.selection import estimator
-from polyspan.selection.pool import Fits, new_row
+from polyspan.selection import pool
 
 
 @contextmanager
@@ -20,7 +19,7 @@ def kept_members(folder: Path | None, key: str) -> Iterator[None]:
     If there is no such file, they are fitted and written to it. Without a folder nothing changes.
     A file with other members than those asked for is refused.
     """
-    fit_members = estimator.fit_members
+    fit_members = pool.fit_members
     if folder is None:
         yield
         return
@@ -30,22 +29,23 @@ def kept_members(folder: Path | None, key: str) -> Iterator[None]:
         if path.exists():
             with np.load(path) as file:
                 rows, labels = json.loads(str(file["rows"])), file["labels"]
-            if [_name(new_row(one)) for one in members] != [_name(row) for row in rows]:
+            if [_name(pool.new_row(one)) for one in members] != [_name(row) for row in rows]:
                 raise ValueError(f"{path} has other members: remove it to fit them")
-            ran = [one for one, row in zip(members, rows, strict=True) if row["status"] == "ok"]
-            models = [clone(member.estimator).set_params(**params) for member in ran]
-            return Fits(rows, labels.astype(int), models)
+            pairs = zip(members, rows, strict=True)
+            ran = [(member, row) for member, row in pairs if row["status"] == "ok"]
+            models = [clone(member.estimator).set_params(**params) for member, _ in ran]
+            return pool.Fits(rows, [row for _, row in ran], labels.astype(int), models)
         fits = fit_members(members, views, params, **options)
         folder.mkdir(parents=True, exist_ok=True)
         labels = fits.labels.astype(np.int16)
         np.savez_compressed(path, rows=json.dumps(fits.table), labels=labels)
         return fits
 
-    estimator.fit_members = read_or_fit  # type: ignore[assignment]
+    pool.fit_members = read_or_fit  # type: ignore[assignment]
     try:
         yield
     finally:
-        estimator.fit_members = fit_members
+        pool.fit_members = fit_members
 
 
 def _name(row: dict[str, Any]) -> str:

@@ -186,7 +186,7 @@ def test_samples_outside_the_part_may_lack_a_view(planted, monkeypatch):
     np.testing.assert_array_equal(less.rows, part.rows)
     assert less.lacking
     scalings = [("unit", "unit"), ("standard+unit", "unit")]
-    pool = default_pool(less, 3, scalings, chunked=True)
+    pool = default_pool(less, 3, scalings, "chunked")
     assert [type(member.estimator) for member in pool] == [MeanGraph] * 4
 
 

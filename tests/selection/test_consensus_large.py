@@ -72,7 +72,8 @@ def test_many_samples_have_two_scalings_and_few_have_all(monkeypatch):
 
     def scalings():
         model = ConsensusClusterer(3, members=[MeanGraph()], random_state=0)
-        return model._settle(check_views(views)).scalings.voting
+        checked = check_views(views)
+        return model._scalings(checked, exactly(checked, None)).voting
 
     assert scalings() == suit
     monkeypatch.setattr("polyspan.selection.pool.EXACT_UP_TO", 200)

@@ -9,6 +9,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from scipy.stats import rankdata
 from sklearn.utils import check_random_state
 
 from polyspan.chunked.chunks import take_samples
-from polyspan.chunked.workers import Cluster, Threads, bounds
+from polyspan.chunked.workers import Cluster, Threads, bounds, workers_for
 from polyspan.clustering.large import SAMPLE, lloyd
 from polyspan.clustering.spectral import (
     cluster_rows,
@@ -29,6 +30,7 @@ from polyspan.clustering.spectral import (
     unit_rows,
 )
 from polyspan.graphs.knn import entry_rows
+from polyspan.inputs.views import Views
 from polyspan.runtime.arrays import inverse_root
 from polyspan.selection.evidence import EVERY, view_modularity
 from polyspan.solvers.eigen import highest_eigenpairs
@@ -356,6 +358,54 @@ def certainty_of_rows(
     return np.clip(inside - shares.max(axis=1), 0.0, 1.0)
 
 
+def merging(views: Views | None, n_clusters: int, seed: int) -> Merge:
+    """The consensus as a function of labels and weights: by chunks where views are, or in memory.
+
+    Examples
+    --------
+    >>> merged, _ = merging(Views([np.eye(4)], ["0"]), 2, 0)(np.array([[0, 0, 1, 1]]), np.ones(1))
+    >>> bool(merged[0] == merged[1] != merged[2] == merged[3])
+    True
+    """
+
+    def merge(labels: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if views is None:
+            return consensus(labels, weights, n_clusters, seed)
+        with workers_for(views.arrays) as workers:
+            return consensus_of_many(workers, labels, weights, n_clusters, seed)
+
+    return merge
+
+
+class Merged(NamedTuple):
+    """The consensus of members."""
+
+    labels: np.ndarray
+    certainty: np.ndarray
+    nearest: int  # number of the member in the consensus whose labels are nearest to it
+
+
+def merge_members(
+    rows: list[dict[str, Any]],
+    labels: np.ndarray,
+    graphs: Sequence[Sequence[sp.csr_array]],
+    merge: Merge,
+    part: Any,
+) -> Merged:
+    """Rank the members by a part of the samples, those of the graphs; complete rows, and merge."""
+    some = labels[:, part]
+    quality = np.array([view_modularity(graphs, own) for own in some])
+    families, groups = ([row[name] for row in rows] for name in ("family", "group"))
+    agreement, scores, weights = rank_members(some, families, groups, quality)
+    merged, certainty = merge(labels, weights)
+    nearness = pairwise_nmi(np.vstack([merged[part], some]))[0, 1:]
+    names = ("agreement", "modularity", "score", "weight", "nearness")
+    columns = zip(agreement, quality.mean(axis=1), scores, weights, nearness, strict=True)
+    for row, values in zip(rows, columns, strict=True):
+        row |= dict(zip(names, map(float, values), strict=True))
+    return Merged(merged, certainty, int(np.argmax(np.where(weights > 0, nearness, -1))))
+
+
 # ---- rival clusterings ---------------------------------------------------------------------------
 
 
@@ -401,15 +451,11 @@ def find_camps(votes: np.ndarray) -> list[np.ndarray]:
 
 def _apart(A: np.ndarray, camps: list[np.ndarray]) -> bool:
     """Whether all camps agree much less with each other than within."""
-    sizes = [len(camp) for camp in camps]
-    sums = [A[np.ix_(camp, camp)].sum() for camp in camps]
-    within = [
-        (total - m) / (m * (m - 1)) if m > 1 else 1.0 for total, m in zip(sums, sizes, strict=True)
-    ]
+    sums = [(A[np.ix_(camp, camp)].sum(), len(camp)) for camp in camps]
+    within = [(total - m) / (m * (m - 1)) if m > 1 else 1.0 for total, m in sums]
     return all(
         A[np.ix_(camps[i], camps[j])].mean() < APART * min(within[i], within[j])
-        for i in range(len(camps))
-        for j in range(i)
+        for i, j in combinations(range(len(camps)), 2)
     )
 
 

@@ -59,8 +59,9 @@ from polyspan.runtime.devices import check_device
 from polyspan.runtime.messages import plural
 from polyspan.selection.evidence import (
     NEIGHBORS,
+    Part,
+    all_of,
     clusters_by_rotation,
-    lacks_views,
     modularity,
     sample_of,
     tell_drawn,
@@ -206,35 +207,42 @@ def count_clusters(
         check_device("count_clusters", device)
     number = int(check_random_state(random_state).randint(2**31))
     with sharing():
-        checked = check_views(views, missing=True)
-        exact = exactly(checked, device)
-        return count(checked, number, exact, max_clusters, progress, device, deadline)
+        part = all_of(check_views(views, missing=True))
+        exact = exactly(part.views, device)
+        return count(part, number, exact, max_clusters, progress, device, deadline)
 
 
 def count(
-    views: Views,
+    part: Part,
     seed: int,
     exact: bool,
     max_clusters: int | None = None,
     progress: Tell | None = None,
     device: str | None = None,
     deadline: float | None = None,
-    among: int | None = None,
     scales: Sequence[Scale] | None = None,
 ) -> tuple[int, Evidence]:
     """Do the work of `count_clusters`; call it inside `sharing`.
 
-    The views may be a part, drawn at random, of ``among`` samples. ``exact`` says whether `GRMSC`
-    can solve for all of them, and ``scales`` are the scalings of their graphs.
+    ``exact`` says whether there are few enough samples for `GRMSC`, and ``scales`` are the scalings
+    of their graphs.
     """
-    n = views.n_samples
+    views, n = part.views, part.views.n_samples
     check_countable(n)
     limit = min(max(2, n // FEWEST) if max_clusters is None else max_clusters, n - 1)
     if not exact:
         limit = min(limit, ANCHORS // 5 if max_clusters is None else COUNTED - 1)
-    graphs = _embedded(views, min(limit, MOST) if max_clusters is None else limit, seed, scales)
+    few = sample_of(views, SEEN, seed)
+    most = min(limit, few.n_samples - 1, MOST if max_clusters is None else limit)
+    graphs = None
+    with suppress(MemoryError, ValueError):  # if no scaling is possible
+        graphs = embed_graphs(view_graphs(few, scales), most)
     measured = {} if graphs is None else measure_numbers(graphs, deadline)
-    spectra = _in_time(_spectra(views, limit, seed, exact, progress, device), deadline)
+    spectra: list[Spectrum] = []
+    if deadline is None or time.perf_counter() < deadline:
+        with suppress(OutOfTime), stopping(deadline):
+            for spectrum in _spectra(part, limit, seed, exact, progress, device):
+                spectra.append(spectrum)
     if not spectra and graphs is None:
         raise ValueError("No number of clusters could be estimated in this time: pass n_clusters.")
     if not spectra and graphs is not None:
@@ -254,18 +262,15 @@ def count(
         row = {"n_clusters": c, "rules": names, "score": score}
         row["gap"] = evidence["eigenvalues"][c - 1] - evidence["eigenvalues"][c]
         row["stability"] = stability_of([one.vectors for one in spectra], c, seed)
-        row["modularity"], row["agreement"] = None, None
-        if graphs is not None:
-            row["modularity"], row["agreement"] = measured.get(c) or measure(graphs, c)
+        in_views = (None, None) if graphs is None else measured.get(c) or measure(graphs, c)
+        row["modularity"], row["agreement"] = in_views
         rows.append(row)
     numbers = [row["n_clusters"] for row in rows]
-    evidence |= {"chosen": numbers[0], "shortlist": rows, "nesting": []}
-    evidence["drawn"] = tell_drawn(among or n, min(n, SEEN))
-    if graphs is not None:
-        evidence["nesting"] = nesting(
-            {c: cluster_vectors(graphs.mean.vectors[:, :c]) for c in numbers}
-        )
-    return evidence["chosen"], evidence
+    V = None if graphs is None else graphs.mean.vectors
+    labels = {} if V is None else {c: cluster_vectors(V[:, :c]) for c in numbers}
+    evidence |= {"chosen": numbers[0], "shortlist": rows, "nesting": nesting(labels)}
+    evidence["drawn"] = tell_drawn(part.among, min(n, SEEN))
+    return numbers[0], evidence
 
 
 def check_countable(n: int) -> None:
@@ -281,21 +286,20 @@ def check_countable(n: int) -> None:
 
 
 def _spectra(
-    views: Views, limit: int, seed: int, exact: bool, progress: Tell | None, device: str | None
+    part: Part, limit: int, seed: int, exact: bool, progress: Tell | None, device: str | None
 ) -> Iterator[Spectrum]:
-    """``limit + 1`` eigenvalues of the graph of every setting."""
-    if not exact:
-        if lacks_views(views.arrays):  # AnchorGRMSC needs every view
-            return
-        views = sample_of(views, COUNTED, seed)
+    """``limit + 1`` eigenvalues of the graph of every setting; AnchorGRMSC needs every view."""
+    views = part.views if exact else sample_of(part.views, COUNTED, seed)
     n, method = views.n_samples, "GRMSC" if exact else "AnchorGRMSC"
     settings = exact_solves(n) if exact else anchor_solves(min(n, max(ANCHORS, 2 * limit)))
+    if part.lacking and not exact:
+        settings = []
     for done, setting in enumerate(settings):
         if progress is not None:
             progress(done, len(settings), f"number of clusters: {method} {setting}")
         try:
             if exact:
-                w, V = leading_eigenvectors(exact_affinity(views, setting, device), limit + 1)
+                w, V = top_eigenvectors(exact_affinity(views, setting, device), limit + 1)
             else:
                 w, V = _anchor_eigenvectors(views, setting, limit + 1, seed)
         except MemoryError:
@@ -314,22 +318,12 @@ def exact_affinity(views: Views, setting: dict[str, Any], device: str | None) ->
 def _anchor_eigenvectors(
     views: Views, setting: dict[str, Any], c: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The same as `leading_eigenvectors`, of the graph of a setting of `AnchorGRMSC`."""
+    """The same as `top_eigenvectors`, of the graph of a setting of `AnchorGRMSC`."""
     model = AnchorGRMSC(2, **setting, random_state=seed).fit(views)
     with Threads(model.n_jobs) as workers:
         Z = model.representation_.T
         w, graph = link_spectrum(workers, [Z], c, model.n_kept)
         return w[::-1], embed(Z, graph)[:, ::-1]
-
-
-def _in_time(spectra: Iterator[Spectrum], deadline: float | None) -> list[Spectrum]:
-    """Those that are found before the deadline."""
-    found: list[Spectrum] = []
-    if deadline is None or time.perf_counter() < deadline:
-        with suppress(OutOfTime), stopping(deadline):
-            for spectrum in spectra:
-                found.append(spectrum)
-    return found
 
 
 def _compare_settings(spectra: list[Spectrum], seed: int) -> Evidence:
@@ -419,7 +413,7 @@ def labels_for(
     """
     checked = views if isinstance(views, Views) else check_views(views, missing=True)
     graphs = view_graphs(checked, scales)
-    V = leading_eigenvectors(graphs.mean, max(numbers))[1]
+    V = top_eigenvectors(graphs.mean, max(numbers))[1]
     return {c: cluster_vectors(V[:, :c], seed) for c in numbers}
 
 
@@ -455,36 +449,25 @@ def view_graphs(views: Views, scales: Sequence[Scale] | None = None) -> ViewGrap
     return ViewGraphs(sp.csr_array(sum(means) / len(means)), parts, used)
 
 
-def leading_eigenvectors(W: Any, c: int) -> tuple[np.ndarray, np.ndarray]:
+def top_eigenvectors(W: Any, c: int) -> tuple[np.ndarray, np.ndarray]:
     """The c largest eigenvalues of the normalized graph and their eigenvectors, largest first.
 
     Examples
     --------
     >>> W = sp.csr_array(np.kron(np.eye(2), np.ones((3, 3))))
-    >>> leading_eigenvectors(W, 3)[0].round(12) + 0.0
+    >>> top_eigenvectors(W, 3)[0].round(12) + 0.0
     array([1., 1., 0.])
     """
     w, V, _ = spectral_eigenvectors(W, c)
     return w[::-1], V[:, ::-1]
 
 
-def _embedded(
-    views: Views, limit: int, seed: int, scales: Sequence[Scale] | None
-) -> Embedded | None:
-    """The neighbor graphs of at most `SEEN` samples; None if no scaling of them is possible."""
-    try:
-        few = sample_of(views, SEEN, seed)
-        return embed_graphs(view_graphs(few, scales), min(limit, few.n_samples - 1))
-    except (MemoryError, ValueError):
-        return None
-
-
 def embed_graphs(graphs: ViewGraphs, limit: int) -> Embedded:
     """Compute the eigenvectors for up to this many clusters."""
     rows = [np.flatnonzero(np.asarray(S.sum(axis=1)).ravel() > 0) for S in graphs.views]
-    w, V = leading_eigenvectors(graphs.mean, min(limit + 1, graphs.mean.shape[0]))
+    w, V = top_eigenvectors(graphs.mean, min(limit + 1, graphs.mean.shape[0]))
     vectors = [
-        leading_eigenvectors(S[there][:, there], min(limit, len(there)))[1]
+        top_eigenvectors(S[there][:, there], min(limit, len(there)))[1]
         for S, there in zip(graphs.views, rows, strict=True)
     ]
     return Embedded(graphs, Spectrum({"method": "MeanGraph"}, w, V), rows, vectors)
@@ -604,18 +587,17 @@ def rule_agreement(evidence: Evidence, rules: dict[str, dict[int, float]]) -> di
     >>> rule_agreement(evidence, rule_scores(evidence))
     {'views': 0.9, 'mean graph': 0.5}
     """
-    found = {}
+    agreement = {}
     for rule, scores in rules.items():
         best = max(scores, key=lambda c: scores[c])
         if rule == "settings":
-            measured = dict(zip(evidence["candidates"], evidence["stability"], strict=True))
+            numbers, measured = evidence["candidates"], evidence["stability"]
         else:
-            graph = evidence["graph"]
-            measured = dict(zip(graph["numbers"], graph["agreement"], strict=True))
-        found[rule] = measured[min(measured, key=lambda c: abs(c - best))]
-    if len(evidence["settings"]) == 1 and "settings" in found:
-        found["settings"] = 0.5
-    return found
+            numbers, measured = evidence["graph"]["numbers"], evidence["graph"]["agreement"]
+        agreement[rule] = measured[int(np.argmin(np.abs(np.array(numbers) - best)))]
+    if len(evidence["settings"]) == 1 and "settings" in agreement:
+        agreement["settings"] = 0.5
+    return agreement
 
 
 class Proposal(NamedTuple):
@@ -653,10 +635,10 @@ def shortlist(
     """
     scaled = {rule: _relative(scores) for rule, scores in rules.items() if scores}
     steps = numbers_to_try(max((c for scores in scaled.values() for c in scores), default=2))
-    own = {rule: _by_step(scores, steps) for rule, scores in scaled.items()}
-    sure = np.array([0.5 if agreement is None else agreement[rule] for rule in own])
+    by_step = {rule: _by_step(scores, steps) for rule, scores in scaled.items()}
+    sure = np.array([0.5 if agreement is None else agreement[rule] for rule in by_step])
     sure = np.clip(sure, LEAST, SUREST)
-    relative = np.array(list(own.values()))
+    relative = np.array(list(by_step.values()))
     shares = relative / np.maximum(relative.sum(axis=1, keepdims=True), np.finfo(float).tiny)
     votes = _support(np.average(shares, axis=0, weights=sure / (1 - sure)))
     left = np.average(relative, axis=0, weights=sure / (1 - sure))
@@ -667,11 +649,11 @@ def shortlist(
         if support.max() <= 0:
             break
         chosen.append(int(np.argmax(support.round(12))))
-    found = []
+    proposals = []
     for i in chosen:
-        names = [rule for rule, scores in own.items() if scores[i] >= PROPOSED]
-        found.append(Proposal(_best_of_step(scaled, steps, i), names, float(votes[i])))
-    return sorted(found, key=lambda one: -one.score)
+        names = [rule for rule, scores in by_step.items() if scores[i] >= PROPOSED]
+        proposals.append(Proposal(_best_of_step(scaled, steps, i), names, float(votes[i])))
+    return sorted(proposals, key=lambda proposal: -proposal.score)
 
 
 def _support(evidence: np.ndarray) -> np.ndarray:
@@ -707,11 +689,11 @@ def _step(steps: list[int], c: int) -> int:
 
 def _by_step(scores: Scores, steps: list[int]) -> np.ndarray:
     """The best score of a rule in every step."""
-    found = np.zeros(len(steps))
-    for c, x in scores.items():
+    best = np.zeros(len(steps))
+    for c, score in scores.items():
         i = _step(steps, c)
-        found[i] = max(found[i], x)
-    return found
+        best[i] = max(best[i], score)
+    return best
 
 
 def _best_of_step(scaled: Mapping[str, Scores], steps: list[int], i: int) -> int:
@@ -745,7 +727,7 @@ def nesting(labels: Mapping[int, np.ndarray]) -> list[dict[str, Any]]:
     >>> nesting({2: two, 3: three})
     [{'from': 2, 'to': 3, 'splits': {'0': [0, 2]}}]
     """
-    found = []
+    nested = []
     for small, large in pairwise(sorted(labels)):
         splits = {}
         for j in range(small):
@@ -754,5 +736,5 @@ def nesting(labels: Mapping[int, np.ndarray]) -> list[dict[str, Any]]:
             held = [int(i) for i in order if parts[i] and parts[i] >= SHARE * parts.sum()]
             if len(held) > 1:
                 splits[str(j)] = held
-        found.append({"from": small, "to": large, "splits": splits})
-    return found
+        nested.append({"from": small, "to": large, "splits": splits})
+    return nested

@@ -12,16 +12,14 @@ import math
 import time
 import warnings
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils import check_random_state, estimator_html_repr
 
 from polyspan.base import About, Labels, MultiViewClusterer, TakesFiles
 from polyspan.chunked.sources import holds_dask
-from polyspan.chunked.workers import active_client, refuse_device, workers_for
+from polyspan.chunked.workers import active_client, refuse_device
 from polyspan.inputs.choice import choose_scaling, scalings_for
 from polyspan.inputs.params import PerView, device_or_none, fitted, integer, param, real
 from polyspan.inputs.scaling import SCALES, Scale, Scaling, scaling_per_view
@@ -32,38 +30,11 @@ from polyspan.runtime.cache import sharing
 from polyspan.runtime.devices import check_device
 from polyspan.runtime.memory import known_memory
 from polyspan.runtime.messages import own_warnings, plural, view_title
-from polyspan.selection.consensus import (
-    FEWEST,
-    Merge,
-    consensus,
-    consensus_of_many,
-    find_rivals,
-    pairwise_nmi,
-    rank_members,
-    refined,
-)
+from polyspan.selection import pool
+from polyspan.selection.consensus import FEWEST, find_rivals, merge_members, merging, refined
 from polyspan.selection.count import N_SCALINGS, Evidence, check_countable, count, labels_for
-from polyspan.selection.evidence import (
-    Part,
-    all_of,
-    draw_part,
-    scaled_neighbors,
-    symmetric_graphs,
-    view_modularity,
-)
+from polyspan.selection.evidence import Part, all_of, draw_part, scaled_graphs, view_modularity
 from polyspan.selection.placing import Placing, kept_for_placing
-from polyspan.selection.pool import (
-    KEPT_BYTES,
-    Fits,
-    Row,
-    default_pool,
-    exactly,
-    fit_members,
-    html_table,
-    member_of,
-    tell_lost,
-    text_table,
-)
 from polyspan.selection.structure import Structure, find_structure
 
 MANY_SCALINGS = 2  # vote where solutions are not exact: the best, and one other
@@ -75,7 +46,7 @@ class Scalings(NamedTuple):
     voting: list[tuple[Scaling, ...]]  # in which the pool runs, one per view in each
     best: list[Scaling]  # of every view
     sentences: list[str]  # likewise: how it is scaled, and why
-    counting: list[tuple[Scaling, ...]] | None  # those of the graphs that clusters are counted in
+    counting: list[tuple[Scaling, ...]] | None  # for the number of clusters; None if one is given
 
 
 class Setting(NamedTuple):
@@ -87,15 +58,6 @@ class Setting(NamedTuple):
     large: bool  # whether the views are dask arrays
     part: Part  # samples that are looked at
     exact: bool  # whether they are few enough for `GRMSC`
-    scalings: Scalings
-
-
-class Merged(NamedTuple):
-    """The consensus."""
-
-    labels: np.ndarray
-    certainty: np.ndarray
-    nearest: int  # number of the member whose labels are nearest, among those that ran
 
 
 def count_or_auto(value: Any) -> str | None:
@@ -251,7 +213,7 @@ class ConsensusClusterer(Placing, TakesFiles):
 
     certainty_: np.ndarray | None = fitted()
     n_clusters_: int = fitted()
-    table_: list[Row] = fitted()
+    table_: list[pool.Row] = fitted()
     member_labels_: np.ndarray = fitted()
     scaling_: list[str] = fitted()
     alternatives_: list[dict[str, Any]] = fitted()
@@ -285,24 +247,24 @@ class ConsensusClusterer(Placing, TakesFiles):
         """Fit the members and find what they agree on."""
         with known_memory():
             setting = self._settle(views)
-            _, deadline, seed, large, part, exact, scalings = setting
+            _, deadline, seed, large, part, exact = setting
+            scalings = self._scalings(part.views, exact and not large)
             structure = find_structure(part.views, scalings.best, seed, deadline, part.among)
             with sharing(), telling(type(self).__name__, self.verbose) as tell:
-                c, evidence = self._count(setting, tell)
-                fits = self._fit_members(setting, views, c, tell)
-                near = scaled_neighbors(part.views, scalings.voting)
-                graphs = symmetric_graphs(near)
-                labels = fits.labels
-                if not (large or exact):
-                    labels = refined(graphs, labels, seed)
-                merge = _merging(views, large, c, seed)
-                merged = _merge(fits.ran, labels, graphs, merge, part.rows)
+                c, evidence = self._count(setting, scalings, tell)
+                fits = self._fit_members(views, setting, scalings, c, tell)
+                near, graphs = scaled_graphs(part.views, scalings.voting)
+                labels = fits.labels if large or exact else refined(graphs, fits.labels, seed)
+                merge = merging(views if large else None, c, seed)
+                merged = merge_members(fits.ran, labels, graphs, merge, part.rows)
                 rivals = find_rivals(
                     labels, fits.ran, merged.labels, graphs, c, seed, merge, part.rows
                 )
                 best = _fitted(fits.models[merged.nearest], views)
-                by_number = {c: merged.labels} | _other_numbers(setting, views, c, evidence)
-        complaints = _too_few(fits)
+                by_number = {c: merged.labels}
+                if not large:
+                    by_number |= _other_numbers(views, c, evidence)
+        complaints = _too_few(fits.table)
         learned = {
             "certainty_": None if complaints else merged.certainty,
             "n_clusters_": c,
@@ -317,21 +279,18 @@ class ConsensusClusterer(Placing, TakesFiles):
             "modularity_": view_modularity(graphs, merged.labels[part.rows]).tolist(),
             "best_estimator_": best,
             **kept_for_placing(part.views, scalings.voting, near),
+            **({"_drawn": part.rows} if large else {}),
         }
-        if large:
-            learned["_drawn"] = part.rows
         return Labels(merged.labels, extras=learned, complaints=complaints)
 
     def _settle(self, views: Views) -> Setting:
-        """Draw the samples that are looked at, and choose their scalings."""
+        """Draw the samples that are looked at."""
         started = time.perf_counter()
         deadline = None if self.budget is None else started + self.budget
         seed = int(check_random_state(self.random_state).randint(2**31))
         large = holds_dask(views)
         part = draw_part(views, seed) if large else all_of(views)
-        exact = exactly(part.views, self.device)
-        scalings = self._scalings(part.views, exact and not large)
-        return Setting(started, deadline, seed, large, part, exact, scalings)
+        return Setting(started, deadline, seed, large, part, pool.exactly(part.views, self.device))
 
     def _scalings(self, views: Views, all_vote: bool) -> Scalings:
         """Take the scalings that are given, or choose those that suit the values."""
@@ -340,54 +299,39 @@ class ConsensusClusterer(Placing, TakesFiles):
             named = zip(views.names, given, strict=True)
             sentences = [f"{view_title(name)}: {scale!r}, as given" for name, scale in named]
             return Scalings([tuple(given)], given, sentences, None)
-        chosen = [choose_scaling(view, name) for view, name in views]
-        best = [choice.allowed[0] for choice in chosen]
-        suiting = scalings_for(views, chosen)
-        voting = suiting
-        if not all_vote:
-            voting = list(dict.fromkeys([tuple(best), *suiting]))[:MANY_SCALINGS]
-        sentences = [choice.sentence for choice in chosen]
-        return Scalings(voting, best, sentences, suiting[:N_SCALINGS])
+        choices = [choose_scaling(view, name) for view, name in views]
+        best = [choice.allowed[0] for choice in choices]
+        suit = scalings_for(views, choices)
+        two = list(dict.fromkeys([tuple(best), *suit]))[:MANY_SCALINGS]
+        sentences = [choice.sentence for choice in choices]
+        return Scalings(suit if all_vote else two, best, sentences, suit[:N_SCALINGS])
 
-    def _count(self, setting: Setting, tell: Tell | None) -> tuple[int, Evidence]:
+    def _count(
+        self, setting: Setting, scalings: Scalings, tell: Tell | None
+    ) -> tuple[int, Evidence]:
         """The number of clusters, as given or estimated in a third of the budget."""
         if not isinstance(self.n_clusters, str):
             return int(self.n_clusters), {}
-        return count(
-            setting.part.views,
-            setting.seed,
-            setting.exact,
-            progress=tell,
-            device=self.device,
-            deadline=None if self.budget is None else setting.started + self.budget / 3,
-            among=setting.part.among,
-            scales=setting.scalings.counting,
-        )
+        started, _, seed, _, part, exact = setting
+        third = None if self.budget is None else started + self.budget / 3
+        return count(part, seed, exact, None, tell, self.device, third, scalings.counting)
 
-    def _fit_members(self, setting: Setting, views: Views, c: int, tell: Tell | None) -> Fits:
+    def _fit_members(
+        self, views: Views, setting: Setting, scalings: Scalings, c: int, tell: Tell | None
+    ) -> pool.Fits:
         """Fit the members that were given, or the default pool."""
-        if self.members is None:
-            members = default_pool(
-                setting.part,
-                c,
-                setting.scalings.voting,
-                exact=setting.exact and not setting.large,
-                chunked=setting.large,
-                device=self.device,
-                as_given=self.scale != "auto",
-            )
+        _, deadline, seed, large, part, exact = setting
+        if self.members is not None:
+            members = [pool.member_of(estimator) for estimator in self.members]
         else:
-            members = [member_of(estimator) for estimator in self.members]
+            kind = "chunked" if large else "exact" if exact else "many"
+            as_given = scalings.counting is None
+            members = pool.default_pool(part, c, scalings.voting, kind, self.device, as_given)
+        reason = "" if self.budget is None else f"the budget of {self.budget:g} s was spent"
         on_cluster = active_client(views.arrays) is not None  # what is large stays there
-        return fit_members(
-            members,
-            views,
-            {"n_clusters": c, "random_state": setting.seed},
-            deadline=setting.deadline,
-            reason="" if self.budget is None else f"the budget of {self.budget:g} s was spent",
-            tell=tell,
-            limit=math.inf if on_cluster else KEPT_BYTES,
-        )
+        limit = math.inf if on_cluster else pool.KEPT_BYTES
+        params = {"n_clusters": c, "random_state": seed}
+        return pool.fit_members(members, views, params, deadline, reason, tell, limit)
 
     def footprint(self, views: Views) -> tuple[float, float]:
         """Nothing of its own: a member that does not fit into memory fails without the others."""
@@ -415,7 +359,7 @@ class ConsensusClusterer(Placing, TakesFiles):
         """The parameters; after a fit, also the clusters and a short table of the members."""
         if not hasattr(self, "table_"):
             return repr(self)
-        table = text_table(self.table_, "group" if self.verbose else "family")
+        table = pool.text_table(self.table_, "group" if self.verbose else "family")
         return "\n".join([repr(self), *self._sentences(), table])
 
     def _sentences(self) -> list[str]:
@@ -425,44 +369,17 @@ class ConsensusClusterer(Placing, TakesFiles):
         clusters = f"{plural(len(sizes), 'cluster')} in {len(self.labels_)} samples ({shown})"
         if self.certainty_ is not None:
             clusters += f", certainty {np.mean(self.certainty_):.2f} on average"
-        return [clusters, *tell_lost(self.table_)]
+        return [clusters, *pool.tell_lost(self.table_)]
 
     def _html_repr(self) -> str:
         diagram = estimator_html_repr(self)
         if not hasattr(self, "table_"):
             return diagram
         text = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self._sentences())
-        return f"{diagram}{text}{html_table(self.table_)}"
+        return f"{diagram}{text}{pool.html_table(self.table_)}"
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
         return super()._repr_mimebundle_(**options) | {"text/plain": str(self)}
-
-
-def _merging(views: Views, large: bool, c: int, seed: int) -> Merge:
-    """How labels are merged: in memory, or by chunks where the views are."""
-
-    def by_chunks(labels: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        with workers_for(views.arrays) as workers:
-            return consensus_of_many(workers, labels, weights, c, seed)
-
-    return by_chunks if large else partial(consensus, n_clusters=c, random_state=seed)
-
-
-def _merge(
-    rows: list[Row], labels: np.ndarray, graphs: list[list[sp.csr_array]], merge: Merge, part: Any
-) -> Merged:
-    """Rank the members by a part of the samples, those of the graphs; complete rows, and merge."""
-    some = labels[:, part]
-    quality = np.array([view_modularity(graphs, own) for own in some])
-    families, groups = ([row[name] for row in rows] for name in ("family", "group"))
-    agreement, scores, weights = rank_members(some, families, groups, quality)
-    merged, certainty = merge(labels, weights)
-    nearness = pairwise_nmi(np.vstack([merged[part], some]))[0, 1:]
-    names = ("agreement", "modularity", "score", "weight", "nearness")
-    columns = zip(agreement, quality.mean(axis=1), scores, weights, nearness, strict=True)
-    for row, values in zip(rows, columns, strict=True):
-        row |= dict(zip(names, map(float, values), strict=True))
-    return Merged(merged, certainty, int(np.argmax(np.where(weights > 0, nearness, -1))))
 
 
 def _fitted(model: MultiViewClusterer, views: Views) -> MultiViewClusterer:
@@ -474,28 +391,22 @@ def _fitted(model: MultiViewClusterer, views: Views) -> MultiViewClusterer:
     return model
 
 
-def _other_numbers(
-    setting: Setting, views: Views, c: int, evidence: Evidence
-) -> dict[int, np.ndarray]:
+def _other_numbers(views: Views, c: int, evidence: Evidence) -> dict[int, np.ndarray]:
     """Labels for the other numbers on the short list, from the graphs that it was made by."""
     numbers = [row["n_clusters"] for row in evidence.get("shortlist", [])]
     others = [number for number in numbers if number != c]
-    if setting.large or not others or "graph" not in evidence:
+    if not others or "graph" not in evidence:
         return {}
     return labels_for(views, others, evidence["graph"]["scales"])
 
 
-def _too_few(fits: Fits) -> tuple[Warning, ...]:
+def _too_few(table: list[pool.Row]) -> tuple[Warning, ...]:
     """A warning where the members in the consensus are too few, or too alike, to tell certainty."""
-    used = [row for row in fits.table if row["weight"] > 0]
+    used = [row for row in table if row["weight"] > 0]
     families = len({row["family"] for row in used})
     if len(used) >= FEWEST and families > 1:
         return ()
-    return (
-        UserWarning(
-            f"ConsensusClusterer: no certainty is given, because the consensus has "
-            f"{plural(len(used), 'member')} of {plural(families, 'family', 'families')}, "
-            f"and it takes at least {FEWEST} members of 2."
-            + "".join(f" {sentence}" for sentence in tell_lost(fits.table))
-        ),
-    )
+    who = f"{plural(len(used), 'member')} of {plural(families, 'family', 'families')}"
+    words = f"ConsensusClusterer: no certainty is given, because the consensus has {who}, and it"
+    words += f" takes at least {FEWEST} members of 2."
+    return (UserWarning(" ".join([words, *pool.tell_lost(table)])),)

@@ -137,22 +137,28 @@ def tell_drawn(n: int, drawn: int) -> str:
 # ---- graphs and modularity -----------------------------------------------------------------------
 
 
-def scaled_neighbors(views: Views, scalings: Sequence[Sequence[Scaling]]) -> list[list[Near]]:
+def scaled_graphs(
+    views: Views, scalings: Sequence[Sequence[Scaling]]
+) -> tuple[list[list[Near]], list[list[sp.csr_array]]]:
     """Nearest neighbors, a list for each view with one entry for each of its scalings.
+
+    And the same lists of symmetric graphs.
 
     Examples
     --------
     >>> from polyspan.inputs.views import check_views
     >>> X = np.random.default_rng(0).normal(size=(30, 4))
-    >>> found = scaled_neighbors(check_views([X, X]), [("unit", "unit"), ("standard", "unit")])
-    >>> [len(of_view) for of_view in found]
+    >>> near, _ = scaled_graphs(check_views([X, X]), [("unit", "unit"), ("standard", "unit")])
+    >>> [len(of_view) for of_view in near]
     [2, 1]
     """
     k = min(NEIGHBORS, views.n_samples - 1)
-    return [
+    near = [
         [nearest_neighbors(numpy_views(view, scale)[0], k) for scale in scales]
         for view, scales in zip(views.singly, scalings_by_view(scalings), strict=True)
     ]
+    shares = [[found.shares for found in of_view] for of_view in near]
+    return near, [[sp.csr_array((S + S.T) / 2) for S in of_view] for of_view in shares]
 
 
 def scalings_by_view(scalings: Sequence[Sequence[Scaling]]) -> list[list[Scaling]]:
@@ -164,11 +170,6 @@ def scalings_by_view(scalings: Sequence[Sequence[Scaling]]) -> list[list[Scaling
     [['unit', 'standard'], ['unit']]
     """
     return [list(dict.fromkeys(of_view)) for of_view in zip(*scalings, strict=True)]
-
-
-def symmetric_graphs(near: Sequence[Sequence[Near]]) -> list[list[sp.csr_array]]:
-    """Symmetric graphs of neighbors, in the same lists."""
-    return [[sp.csr_array((one.shares + one.shares.T) / 2) for one in of_view] for of_view in near]
 
 
 def view_modularity(graphs: Sequence[Sequence[sp.csr_array]], labels: np.ndarray) -> np.ndarray:

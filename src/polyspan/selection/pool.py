@@ -92,10 +92,8 @@ def default_members(
     >>> list(dict.fromkeys(type(one).__name__ for one in members))
     ['ConcatKMeans', 'MeanGraph', 'NEMO', 'ConcatSpectral', 'CGD', 'SNF', 'FastMICE', 'GRMSC']
     """
-    exact = exactly(views, device)
-    pool = default_pool(
-        all_of(views), n_clusters, scalings, exact=exact, device=device, as_given=as_given
-    )
+    kind = "exact" if exactly(views, device) else "many"
+    pool = default_pool(all_of(views), n_clusters, scalings, kind, device, as_given)
     return [member.estimator for member in pool]
 
 
@@ -103,9 +101,7 @@ def default_pool(
     part: Part,
     n_clusters: int,
     scalings: Sequence[Sequence[Scaling]],
-    *,
-    exact: bool = False,
-    chunked: bool = False,
+    kind: str,
     device: str | None = None,
     as_given: bool = False,
 ) -> list[Member]:
@@ -124,10 +120,9 @@ def default_pool(
         Number of clusters, which limits neighborhoods.
     scalings : sequence of scalings
         One per view in each, or one for all views.
-    exact : bool
-        Whether there are few enough samples for `GRMSC`.
-    chunked : bool
-        Whether the samples are in dask arrays, which only some members take.
+    kind : {"exact", "many", "chunked"}
+        Whether there are few enough samples for `GRMSC`, or too many, or whether they are in dask
+        arrays, which only some members take.
     device : str or None
         Where the members compute that can do so elsewhere.
     as_given : bool
@@ -136,16 +131,16 @@ def default_pool(
     Examples
     --------
     >>> part = all_of(Views([np.random.default_rng(0).normal(size=(60, 5))], ["0"]))
-    >>> pool = default_pool(part, 3, [("unit",), ("standard+unit",)], chunked=True)
+    >>> pool = default_pool(part, 3, [("unit",), ("standard+unit",)], "chunked")
     >>> [type(member.estimator).__name__ for member in pool[3:5]], len(pool)
     (['MeanGraph', 'AnchorGRMSC'], 8)
     """
     n = part.among
     directions = scalings if as_given else _directions(part.views, scalings)
     scales, lengths = ([_short(own) for own in several] for several in (scalings, directions))
-    cheap = mean_graphs(n) if chunked else cheap_methods(n, exact)
+    cheap = mean_graphs(n) if kind == "chunked" else cheap_methods(n, kind == "exact")
     members = [member_of(method(scale=scale)) for method in cheap for scale in scales]
-    if exact:
+    if kind == "exact":
         members += [
             member_of(GRMSC(scale=scale, **solve, **affinity), family)
             for family, solve in pool_solves(n, n_clusters)
@@ -153,8 +148,9 @@ def default_pool(
             for affinity in affinities(n, n_clusters)
         ]
     else:
+        if kind == "many":
+            members += [member_of(LMVSC(scale=scale)) for scale in lengths]
         grid = anchor_grid(n, n_clusters)
-        members += [] if chunked else [member_of(LMVSC(scale=scale)) for scale in lengths]
         members += [member_of(AnchorGRMSC(scale=scale, **own)) for scale in lengths for own in grid]
     for estimator, _ in members:
         if isinstance(estimator, OnDevice):
@@ -251,21 +247,20 @@ def pool_solves(n: int, n_clusters: int) -> list[tuple[str, Params]]:
     wide = min(max(10, n // n_clusters), n - 1)  # a mean cluster
     near = min(30, wide)
     settings = [(near, *SECOND[0]), *((wide, *pair) for pair in SECOND)]
-    second = [("", _penalties(k, *pair)) for k, *pair in dict.fromkeys(settings)]
-    plain = {"regularizer": "first_order"}
-    first = [("first order", _penalties(near, *pair) | plain) for pair in FIRST]
+    second: list[tuple[str, Params]] = [
+        ("", {"n_neighbors": k, "lam1": lam1, "lam2": lam2})
+        for k, lam1, lam2 in dict.fromkeys(settings)
+    ]
+    plain = {"n_neighbors": near, "regularizer": "first_order"}
+    first = [("first order", plain | {"lam1": lam1, "lam2": lam2}) for lam1, lam2 in FIRST]
     return affordable(n, second[:1] + first + second[1:])
-
-
-def _penalties(k: int, lam1: float, lam2: float) -> Params:
-    return {"n_neighbors": k, "lam1": lam1, "lam2": lam2}
 
 
 def exact_solves(n: int) -> list[Params]:
     """Parameters of `GRMSC` that change the representation, in both scalings, for counting."""
     solves: list[Params] = [
-        {"scale": scale} | _penalties(k, *pair)
-        for pair in SECOND
+        {"scale": scale, "n_neighbors": k, "lam1": lam1, "lam2": lam2}
+        for lam1, lam2 in SECOND
         for k in dict.fromkeys((min(30, n - 1), min(10, n - 1)))
         for scale in SCALINGS
     ]
@@ -310,20 +305,15 @@ class Fits(NamedTuple):
     """What the members found."""
 
     table: list[Row]  # one for every member
-    labels: np.ndarray  # one row for every member that ran
+    ran: list[Row]  # of those that ran
+    labels: np.ndarray  # likewise
     models: list[MultiViewClusterer]  # likewise; not fitted where too much memory would be held
-
-    @property
-    def ran(self) -> list[Row]:
-        """The rows of the members that ran."""
-        return [row for row in self.table if row["status"] == "ok"]
 
 
 def fit_members(
     members: Sequence[Member],
     views: Views,
     params: Params,
-    *,
     deadline: float | None = None,
     reason: str = "",
     tell: Tell | None = None,
@@ -365,7 +355,8 @@ def fit_members(
     if tell is not None:
         tell(len(members), len(members), "done")
     _check_failures(table)
-    return Fits(table, np.array(labels), models)
+    ran = [row for row in table if row["status"] == "ok"]
+    return Fits(table, ran, np.array(labels), models)
 
 
 def seconds_left(table: Sequence[Row], estimators: Sequence[MultiViewClusterer]) -> float | None:

@@ -19,7 +19,6 @@ from polyspan.selection.count import (
     cluster_vectors,
     embed_graphs,
     labels_for,
-    leading_eigenvectors,
     measure,
     measure_numbers,
     nesting,
@@ -27,6 +26,7 @@ from polyspan.selection.count import (
     rule_agreement,
     rule_scores,
     shortlist,
+    top_eigenvectors,
     view_graphs,
 )
 from polyspan.selection.evidence import modularity, sample_of
@@ -171,9 +171,9 @@ def test_eigenvectors_of_many_samples(pieces, monkeypatch):
     rng = np.random.default_rng(0)
     parts = [sp.csr_array(view_graphs(check_views(rng.normal(size=(60, 3)))).mean)] * pieces
     W = sp.csr_array(sp.block_diag(parts))
-    w, V = leading_eigenvectors(W, 5)
+    w, V = top_eigenvectors(W, 5)
     monkeypatch.setattr("polyspan.clustering.spectral.EXACT_BELOW", 10)
-    other, U = leading_eigenvectors(W, 5)
+    other, U = top_eigenvectors(W, 5)
     np.testing.assert_allclose(w, other, atol=1e-10)
     np.testing.assert_allclose(V[:, :pieces] @ V[:, :pieces].T, U[:, :pieces] @ U[:, :pieces].T,
                                atol=1e-8)  # fmt: skip
