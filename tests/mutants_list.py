@@ -185,7 +185,7 @@ MUTANTS = [
       "test_placing"),
     M("placing-one-width", "_place_in_view", "* widths[near.shares.indices]", "* s[near.rows]",
       "test_placing"),
-    M("placing-negative-weight", "placing:place", "max(one.weight, 0.0)", "one.weight",
+    M("placing-negative-weight", "placing:place", "max(view.weight, 0.0)", "view.weight",
       "test_placing"),
     M("placing-likeness-of-all-views", "_likeness", "seen & pattern[:, None]", "seen",
       "test_placing"),
@@ -369,8 +369,8 @@ MUTANTS = [
       "together += 1", "test_refining"),
     M("refine-without-what-is-expected", "consensus:_move", "gain = links - expected",
       "gain = links", "test_refining"),
-    M("refine-own-place-counts", "consensus:_move", "expected[i, own] -= degrees[rows] * "
-      "shares[rows]", "expected[i, own] -= 0", "test_refining"),
+    M("refine-own-place-counts", "consensus:_move", "expected[i, now] -= degrees[rows] * "
+      "shares[rows]", "expected[i, now] -= 0", "test_refining"),
     M("refine-loses-clusters", "consensus:refine", "now[back] = before[back]",
       "before = now", "test_refining"),
     M("order-of-the-first-view-only", "order:_sent", "take(chunk, rows)",
@@ -544,7 +544,7 @@ MUTANTS = [
     # --- without labels ---
     M("consensus-fifth", "rank_members", "scores >= limit - 1e-12", "scores > limit + 1e-12",
       "test_consensus", select="members_that or modularity or outvoted"),
-    M("consensus-itself", "consensus:_agreement", "np.where(own, 0.0, means)", "means",
+    M("consensus-itself", "consensus:_agreement", "np.where(same, 0.0, means)", "means",
       "test_consensus", select="agree"),
     M("consensus-votes", "rank_members", "1 / sizes[places]", "1.0",
       "test_consensus", select="agree"),

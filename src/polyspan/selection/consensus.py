@@ -124,8 +124,8 @@ def _agreement(A: np.ndarray, families: np.ndarray) -> np.ndarray:
     if len(names) == 1:
         return (A.sum(axis=1) - 1) / (m - 1)
     means = np.array([A[:, families == name].mean(axis=1) for name in names])
-    own = np.array([families == name for name in names])
-    return np.where(own, 0.0, means).sum(axis=0) / (len(names) - 1)
+    same = np.array([families == name for name in names])
+    return np.where(same, 0.0, means).sum(axis=0) / (len(names) - 1)
 
 
 def pairwise_nmi(labels: np.ndarray) -> np.ndarray:
@@ -180,7 +180,8 @@ def _names(labels: np.ndarray) -> list[np.ndarray]:
 def _indicators(labels: np.ndarray, columns: Columns) -> sp.csr_array:
     """Samples x clusters of all members: the value of the member, or 0."""
     m, n = labels.shape
-    places = [np.searchsorted(*one) for one in zip(columns.names, labels, strict=True)]
+    pairs = zip(columns.names, labels, strict=True)
+    places = [np.searchsorted(names, row) for names, row in pairs]
     where = (np.stack(places, axis=1) + columns.starts).ravel()
     data, ends = np.tile(columns.values, n), np.arange(0, m * n + 1, m)
     return sp.csr_array((data, where, ends), shape=(n, sum(map(len, columns.names))))
@@ -394,7 +395,7 @@ def merge_members(
 ) -> Merged:
     """Rank the members by a part of the samples, those of the graphs; complete rows, and merge."""
     some = labels[:, part]
-    quality = np.array([view_modularity(graphs, own) for own in some])
+    quality = np.array([view_modularity(graphs, row) for row in some])
     families, groups = ([row[name] for row in rows] for name in ("family", "group"))
     agreement, scores, weights = rank_members(some, families, groups, quality)
     merged, certainty = merge(labels, weights)
@@ -641,13 +642,13 @@ def _move(
     c: int,
 ) -> int:
     """Move some samples, whose rows of the graph are A, to their best clusters; how many moved."""
-    i, own = np.arange(len(rows)), labels[rows]
+    i, now = np.arange(len(rows)), labels[rows]
     places = entry_rows(A) * c + labels[A.indices]
     links = np.bincount(places, weights=A.data, minlength=len(rows) * c).reshape(-1, c)
     expected = degrees[rows, None] * np.bincount(labels, weights=shares, minlength=c)
-    expected[i, own] -= degrees[rows] * shares[rows]  # its own place in its cluster
+    expected[i, now] -= degrees[rows] * shares[rows]  # its own place in its cluster
     gain = links - expected
     best = np.argmax(gain, axis=1)
-    better = gain[i, best] > gain[i, own] + 1e-12 * degrees[rows]
+    better = gain[i, best] > gain[i, now] + 1e-12 * degrees[rows]
     labels[rows[better]] = best[better]
     return int(np.sum(better))

@@ -261,7 +261,7 @@ def count(
     for c, names, score in shortlist(rules, rule_agreement(evidence, rules)):
         row = {"n_clusters": c, "rules": names, "score": score}
         row["gap"] = evidence["eigenvalues"][c - 1] - evidence["eigenvalues"][c]
-        row["stability"] = stability_of([one.vectors for one in spectra], c, seed)
+        row["stability"] = stability_of([spectrum.vectors for spectrum in spectra], c, seed)
         in_views = (None, None) if graphs is None else measured.get(c) or measure(graphs, c)
         row["modularity"], row["agreement"] = in_views
         rows.append(row)
@@ -328,12 +328,14 @@ def _anchor_eigenvectors(
 
 def _compare_settings(spectra: list[Spectrum], seed: int) -> Evidence:
     """Gaps of the mean spectrum, agreement between settings, and their products."""
-    mean = np.mean([one.eigenvalues for one in spectra], axis=0)
+    mean = np.mean([spectrum.eigenvalues for spectrum in spectra], axis=0)
     gaps = _gaps(mean)
     candidates = [int(i) + 2 for i in np.argsort(-gaps, kind="stable")[:N_CANDIDATES]]
-    stability = [stability_of([one.vectors for one in spectra], c, seed) for c in candidates]
+    stability = [
+        stability_of([spectrum.vectors for spectrum in spectra], c, seed) for c in candidates
+    ]
     scores = np.array([gaps[c - 2] * s for c, s in zip(candidates, stability, strict=True)])
-    largest = [int(np.argmax(_gaps(one.eigenvalues))) + 2 for one in spectra]
+    largest = [int(np.argmax(_gaps(spectrum.eigenvalues))) + 2 for spectrum in spectra]
     return {
         "candidates": candidates,
         "gaps": [float(gaps[c - 2]) for c in candidates],
@@ -341,7 +343,7 @@ def _compare_settings(spectra: list[Spectrum], seed: int) -> Evidence:
         "scores": [float(x) for x in scores / (scores.max() if scores.max() > 0 else 1.0)],
         "votes": {str(c): largest.count(c) for c in sorted({*largest, *candidates})},
         "eigenvalues": [float(x) for x in mean],
-        "settings": [one.setting for one in spectra],
+        "settings": [spectrum.setting for spectrum in spectra],
     }
 
 

@@ -79,7 +79,7 @@ def several_clusterers(value: Any) -> str | None:
     if value is None or (
         isinstance(value, list | tuple)
         and len(value) > 0
-        and all(isinstance(one, MultiViewClusterer) for one in value)
+        and all(isinstance(estimator, MultiViewClusterer) for estimator in value)
     ):
         return None
     return "None, or a list of polyspan's estimators such as [GRMSC(), ConcatSpectral()]"

@@ -157,7 +157,7 @@ def scaled_graphs(
         [nearest_neighbors(numpy_views(view, scale)[0], k) for scale in scales]
         for view, scales in zip(views.singly, scalings_by_view(scalings), strict=True)
     ]
-    shares = [[found.shares for found in of_view] for of_view in near]
+    shares = [[neighbors.shares for neighbors in of_view] for of_view in near]
     return near, [[sp.csr_array((S + S.T) / 2) for S in of_view] for of_view in shares]
 
 

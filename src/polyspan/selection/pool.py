@@ -137,7 +137,9 @@ def default_pool(
     """
     n = part.among
     directions = scalings if as_given else _directions(part.views, scalings)
-    scales, lengths = ([_short(own) for own in several] for several in (scalings, directions))
+    scales, lengths = (
+        [_short(scaling) for scaling in several] for several in (scalings, directions)
+    )
     cheap = mean_graphs(n) if kind == "chunked" else cheap_methods(n, kind == "exact")
     members = [member_of(method(scale=scale)) for method in cheap for scale in scales]
     if kind == "exact":
@@ -151,12 +153,13 @@ def default_pool(
         if kind == "many":
             members += [member_of(LMVSC(scale=scale)) for scale in lengths]
         grid = anchor_grid(n, n_clusters)
-        members += [member_of(AnchorGRMSC(scale=scale, **own)) for scale in lengths for own in grid]
+        anchored = [AnchorGRMSC(scale=scale, **params) for scale in lengths for params in grid]
+        members += [member_of(estimator) for estimator in anchored]
     for estimator, _ in members:
         if isinstance(estimator, OnDevice):
             estimator.device = device
     if part.lacking:
-        members = [one for one in members if get_tags(one.estimator).missing_views]
+        members = [member for member in members if get_tags(member.estimator).missing_views]
     return members
 
 

@@ -367,9 +367,9 @@ def within(
         return None, None
     observed = _own_modularities(scale_view(X, name, scale))
     drawn: list[np.ndarray] = []
-    for one in surrogates(X, rng):
+    for surrogate in surrogates(X, rng):
         _check_time(deadline)
-        drawn.append(_own_modularities(scale_view(one, name, scale)))
+        drawn.append(_own_modularities(scale_view(surrogate, name, scale)))
         if len(drawn) in (FIRST, SURROGATES):
             # One more draw of a normal distribution whose mean and spread were estimated.
             excess = observed - np.mean(drawn, axis=0)
@@ -442,9 +442,9 @@ def surrogates(X: np.ndarray, rng: np.random.Generator) -> Iterator[np.ndarray]:
     while True:
         G = rng.normal(size=(n, F.shape[1]))
         Q = np.linalg.qr(G - G.mean(axis=0))[0]  # uncorrelated: the correlations are exact
-        found = np.empty_like(X)
-        np.put_along_axis(found, np.argsort(Q @ F.T, axis=0), values, axis=0)
-        yield found
+        surrogate = np.empty_like(X)
+        np.put_along_axis(surrogate, np.argsort(Q @ F.T, axis=0), values, axis=0)
+        yield surrogate
 
 
 def single_peaked(values: np.ndarray, scores: np.ndarray) -> np.ndarray:
