@@ -36,8 +36,7 @@ from page_tables import show
 
 from polyspan import ConsensusClusterer
 from polyspan.metrics import clustering_scores
-from polyspan.selection import consensus
-from polyspan.selection import estimator as pool
+from polyspan.selection import consensus, estimator
 
 SEEDS = 2
 RULES = (
@@ -88,17 +87,17 @@ def scores(name: str, seed: int, device: str | None, keep: Path | None) -> dict[
 def members(views, n_clusters, seed, device):
     """Rows and labels of the members that ran."""
     kept = {}
-    merge = pool._merge  # noqa: SLF001 - the labels of the members are kept nowhere else
+    merge = estimator.merge_members
 
     def keep(rows, labels, *rest):
         kept.update(rows=rows, labels=labels)
         return merge(rows, labels, *rest)
 
-    pool._merge = keep  # noqa: SLF001
+    estimator.merge_members = keep
     try:
         ConsensusClusterer(n_clusters, random_state=seed, device=device).fit(views)
     finally:
-        pool._merge = merge  # noqa: SLF001
+        estimator.merge_members = merge
     return kept["rows"], kept["labels"]
 
 

@@ -52,12 +52,13 @@ from polyspan.graphs.proximity import normalized
 from polyspan.inputs.views import check_views
 from polyspan.selection.count import (
     N_CANDIDATES,
-    exact_affinities,
+    exact_affinity,
     rule_agreement,
     rule_scores,
+    shortlist,
     stability_of,
 )
-from polyspan.selection.shortlist import shortlist
+from polyspan.selection.pool import exact_solves
 
 NAMES = ("wine", "nutrimouse", "nutrimouse_diet", "nci60", "breast_tcga", "yale_images",
          "three_sources", "msrc_v1", "brca_pam50", "ngs", "bbcsport", "prokaryotic", "movies617",
@@ -188,7 +189,9 @@ def within(found, c: int) -> list[bool]:
 def graphs(views, device: str | None = None) -> list[np.ndarray]:
     """The affinities that `count_clusters` uses."""
     with sharing():
-        return [W for _, W in exact_affinities(check_views(views), None, device)]
+        checked = check_views(views)
+        settings = exact_solves(checked.n_samples)
+        return [exact_affinity(checked, setting, device) for setting in settings]
 
 
 def counts(Ws: list[np.ndarray], seed: int) -> list[int]:

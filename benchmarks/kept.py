@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
-from polyspan.selection import estimator as pool
-from polyspan.selection.members import new_row
+from polyspan.selection import pool
 
 
 @contextmanager
@@ -24,18 +24,22 @@ def kept_members(folder: Path | None, key: str) -> Iterator[None]:
         yield
         return
 
-    def read_or_fit(members: Any, views: Any, **options: Any) -> Any:
+    def read_or_fit(members: Any, views: Any, params: Any, **options: Any) -> Any:
         path = folder / f"{key}.npz"
         if path.exists():
             with np.load(path) as file:
                 rows, labels = json.loads(str(file["rows"])), file["labels"]
-            if [_name(new_row(one)) for one in members] != [_name(row) for row in rows]:
+            if [_name(pool.new_row(one)) for one in members] != [_name(row) for row in rows]:
                 raise ValueError(f"{path} has other members: remove it to fit them")
-            return rows, labels.astype(int)
-        rows, labels = fit_members(members, views, **options)
+            pairs = zip(members, rows, strict=True)
+            ran = [(member, row) for member, row in pairs if row["status"] == "ok"]
+            models = [clone(member.estimator).set_params(**params) for member, _ in ran]
+            return pool.Fits(rows, [row for _, row in ran], labels.astype(int), models)
+        fits = fit_members(members, views, params, **options)
         folder.mkdir(parents=True, exist_ok=True)
-        np.savez_compressed(path, rows=json.dumps(rows), labels=labels.astype(np.int16))
-        return rows, labels
+        labels = fits.labels.astype(np.int16)
+        np.savez_compressed(path, rows=json.dumps(fits.table), labels=labels)
+        return fits
 
     pool.fit_members = read_or_fit  # type: ignore[assignment]
     try:

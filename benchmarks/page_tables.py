@@ -426,7 +426,7 @@ def _by_setting(script, runs: list[dict], *keys: str) -> list[dict]:
 
 def group_sizes() -> list[dict]:
     """How small a group may be missed: computed, not measured."""
-    from polyspan.selection.drawn import sure_size
+    from polyspan.selection.evidence import sure_size
 
     heads = {"size named with the number of clusters (4,000 looked at)": 4000,
              "with the structure (1,000)": 1000, "of 400, within a view": 400}  # fmt: skip

@@ -9,7 +9,7 @@ pool has others; they are fitted once for every seed, on shuffled samples with t
 classes.
 
     none        the consensus of the members' own labels
-    consensus   its labels are refined (`polyspan.selection.refining`)
+    consensus   its labels are refined (`polyspan.selection.consensus.refined`)
     members     those of every member are refined before they are ranked and vote
     plain       as members, but on the mean of the views' neighbor graphs, whoever agrees
 
@@ -29,10 +29,9 @@ from threadpoolctl import threadpool_limits
 
 from polyspan import ConsensusClusterer
 from polyspan.metrics import clustering_scores
-from polyspan.selection import consensus, grids, refining
-from polyspan.selection import estimator as pool
-from polyspan.selection.consensus import rank_members
-from polyspan.selection.quality import view_modularity
+from polyspan.selection import estimator, pool
+from polyspan.selection.consensus import agreed_links, consensus, rank_members, refine
+from polyspan.selection.evidence import view_modularity
 
 SEEDS = 2
 MANY = ("planted", "nuisance")  # 10,000 samples each, as in scale.py
@@ -55,15 +54,15 @@ def scores(name, seed):
     order = np.random.RandomState(seed).permutation(len(truth))
     with threadpool_limits(1):
         graphs, labels, rows = members([X[order] for X in views], c, seed)
-        A = refining.agreed_links(graphs, labels)
-        plain = refining.agreed_links(graphs, 0 * labels)  # all ends are together
+        A = agreed_links(graphs, labels)
+        plain = agreed_links(graphs, 0 * labels)  # all ends are together
         first = merged(graphs, labels, rows, c, seed)
         found = {
             "none": first,
-            "consensus": refining.refine(A, first, seed),
-            "members": merged(graphs, [refining.refine(A, one, seed) for one in labels], rows, c,
+            "consensus": refine(A, first, seed),
+            "members": merged(graphs, [refine(A, one, seed) for one in labels], rows, c,
                               seed),
-            "plain": merged(graphs, [refining.refine(plain, one, seed) for one in labels], rows, c,
+            "plain": merged(graphs, [refine(plain, one, seed) for one in labels], rows, c,
                             seed),
         }  # fmt: skip
     return {way: float(clustering_scores(truth[order], one)["nmi"]) for way, one in found.items()}
@@ -71,17 +70,17 @@ def scores(name, seed):
 
 def members(views, n_clusters, seed):
     """Graphs of the views, labels of the members for many samples, and the rows of their table."""
-    kept, before, limit = {}, pool.refined, grids.EXACT_UP_TO
+    kept, before, limit = {}, estimator.refined, pool.EXACT_UP_TO
 
     def keep(graphs, labels, random_state):
         kept.update(graphs=graphs, labels=labels)
         return labels
 
-    pool.refined, grids.EXACT_UP_TO = keep, 0
+    estimator.refined, pool.EXACT_UP_TO = keep, 0
     try:
         model = ConsensusClusterer(n_clusters, random_state=seed).fit(views)
     finally:
-        pool.refined, grids.EXACT_UP_TO = before, limit
+        estimator.refined, pool.EXACT_UP_TO = before, limit
     return kept["graphs"], kept["labels"], [row for row in model.table_ if row["status"] == "ok"]
 
 

@@ -27,7 +27,7 @@ import polyspan.progress
 from polyspan.cli import fit
 from polyspan.cli.main import main
 from polyspan.datasets import load_views, safety, textfiles
-from polyspan.selection.members import tell_lost
+from polyspan.selection.pool import tell_lost
 
 rng = np.random.default_rng(0)
 N = 12

@@ -135,7 +135,7 @@ def test_a_changed_cell_changes_the_page(pt, tmp_path, monkeypatch):
 
 def test_a_changed_run_changes_every_table(pt, monkeypatch):
     """Numbers of all stored runs, made larger; what tells runs apart stays."""
-    from polyspan.selection import drawn
+    from polyspan.selection import evidence
 
     plain, read = {name: pt.rows_for(name) for name in pt.MAKERS}, pt.read
     same = {"n", "k", "m", "seed", "split", "removed", "threads", "cores", "rule", "iterations"}
@@ -152,7 +152,7 @@ def test_a_changed_run_changes_every_table(pt, monkeypatch):
         ]
 
     monkeypatch.setattr(pt, "read", changed)
-    monkeypatch.setattr(drawn, "ENOUGH", 12)
+    monkeypatch.setattr(evidence, "ENOUGH", 12)
     for name, rows in plain.items():
         with case(name):
             assert pt.rows_for(name) != rows

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from polyspan.runtime import memory
-from polyspan.runtime.memory import available_memory, in_gib, memory_words
+from polyspan.runtime.memory import available_memory, in_gib, known_memory, memory_words
 
 GIB = 2**30
 
@@ -69,6 +69,18 @@ def test_the_least_counts(monkeypatch):
     assert available_memory() == 10
     monkeypatch.setattr(memory, "_of_groups", lambda: [-5])  # more is used than allowed
     assert available_memory() == 0
+
+
+def test_within_a_block_memory_is_looked_at_once(monkeypatch):
+    monkeypatch.setattr(memory, "_of_machine", lambda: [30])
+    monkeypatch.setattr(memory, "_of_process", lambda: [])
+    monkeypatch.setattr(memory, "_of_groups", lambda: [])
+    with known_memory():
+        monkeypatch.setattr(memory, "_of_machine", lambda: [20])
+        with known_memory():
+            assert available_memory() == 30
+        assert available_memory() == 30
+    assert available_memory() == 20
 
 
 LIMITED = """

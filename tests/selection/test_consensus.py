@@ -1,6 +1,7 @@
 import json
 import re
 import time
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 
@@ -26,9 +27,10 @@ from polyspan.selection import (
     pairwise_nmi,
     rank_members,
 )
-from polyspan.selection.camps import alternatives
-from polyspan.selection.grids import affinities, default_members, pool_solves
+from polyspan.selection.consensus import find_rivals
+from polyspan.selection.pool import affinities, default_members, pool_solves
 
+MODULE = import_module("polyspan.selection.consensus")  # the package has a function of this name
 OWN = [GRMSC(n_neighbors=10), GRMSC(n_neighbors=10, affinity="sparse"), GRMSC(n_neighbors=20)]
 PLAIN = [
     *(ConcatSpectral(scale=s, n_neighbors=k) for k in (10, 30) for s in ("unit", "standard+unit")),
@@ -103,7 +105,7 @@ def test_best_estimator_is_one_of_those_in_the_consensus(planted, monkeypatch):
         weights = np.r_[0.0, np.full(len(labels) - 1, 1 / (len(labels) - 1))]
         return np.ones(len(labels)), np.ones(len(labels)), weights
 
-    monkeypatch.setattr("polyspan.selection.estimator.rank_members", all_but_the_first)
+    monkeypatch.setattr(MODULE, "rank_members", all_but_the_first)
     found = ConsensusClusterer(3, members=SMALL, random_state=0).fit(planted.views)
     assert found.table_[0]["nearness"] == max(row["nearness"] for row in found.table_)
     params = found.best_estimator_.get_params()
@@ -465,11 +467,12 @@ def test_the_pool_shrinks():
 
 
 def test_settings_of_grmsc_in_the_pool():
-    second, first = [p for p in pool_solves(500, 5) if "regularizer" not in p], pool_solves(500, 5)
+    second = [p for family, p in pool_solves(500, 5) if not family]
+    first = [p for family, p in pool_solves(500, 5) if family == "first order"]
     assert [(p["n_neighbors"], p["lam1"]) for p in second] == [(30, 100), (100, 100), (100, 1)]
-    assert [p["n_neighbors"] for p in first if "regularizer" in p] == [30, 30]
-    assert [p["n_neighbors"] for p in pool_solves(12, 6)] == [10] * 4  # no setting twice
-    assert {p["n_neighbors"] for p in pool_solves(8, 2)} == {7}
+    assert [(p["n_neighbors"], p["regularizer"]) for p in first] == [(30, "first_order")] * 2
+    assert [p["n_neighbors"] for _, p in pool_solves(12, 6)] == [10] * 4  # no setting twice
+    assert {p["n_neighbors"] for _, p in pool_solves(8, 2)} == {7}
 
 
 @pytest.mark.parametrize(("n", "kept"), [(30, {10}), (89, {10}), (90, {10, 30})])
@@ -540,7 +543,7 @@ def test_rivals_are_found():
     names = [f"group {i // 2}" for i in range(12)]
     rows = [{"group": name, "score": 0.5} for name in names]
     graphs = [[sp.csr_array((y[:, None] == y).astype(float))] for y in (left, right)]
-    (rival,) = alternatives(labels, rows, left, graphs, 2, seed=0)
+    (rival,) = find_rivals(labels, rows, left, graphs, 2, seed=0)
     assert clustering_scores(right, rival["labels"])["nmi"] == pytest.approx(1.0)
     assert rival["members"] == list(range(6, 12))
     assert rival["share"] == 0.5
@@ -548,7 +551,7 @@ def test_rivals_are_found():
     np.testing.assert_allclose(rival["modularity"], [0.0, 0.5], atol=1e-12)
     np.testing.assert_allclose(rival["certainty"], 1.0)
     assert [one.tolist() for one in find_camps(labels[::2])] == [[0, 1, 2], [3, 4, 5]]
-    assert alternatives(labels[:6], rows[:6], left, graphs, 2, seed=0) == []
+    assert find_rivals(labels[:6], rows[:6], left, graphs, 2, seed=0) == []
 
 
 def test_a_deadline_stops_a_member(planted, monkeypatch):

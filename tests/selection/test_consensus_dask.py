@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 from collections import Counter
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -16,17 +17,17 @@ from polyspan.graphs.knn import nearest_neighbors
 from polyspan.inputs.views import Views
 from polyspan.metrics import clustering_scores
 from polyspan.selection import consensus
-from polyspan.selection.camps import alternatives
-from polyspan.selection.drawn import draw_part
-from polyspan.selection.grids import chunked_members
-from polyspan.selection.many import consensus_of_many
+from polyspan.selection.consensus import consensus_of_many, find_rivals
+from polyspan.selection.evidence import draw_part
 from polyspan.selection.placing import Fitted, place
+from polyspan.selection.pool import default_pool
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 
 # One worker of pytest-xdist runs them all: the cluster starts once.
 pytestmark = pytest.mark.xdist_group("dask")
+MODULE = import_module("polyspan.selection.consensus")  # the package has a function of this name
 WEIGHTS = np.array([0.4, 0.2, 0.2, 0.1, 0.1, 0.0])
 
 
@@ -70,7 +71,7 @@ def test_by_chunks_it_is_the_same_consensus(n, monkeypatch):
     wanted, certain = consensus(labels, WEIGHTS, 5, random_state=0)
     found = []
     for rows in (n, 700, 997):
-        monkeypatch.setattr("polyspan.selection.many.ROWS", rows)
+        monkeypatch.setattr(MODULE, "ROWS", rows)
         found += [merged_in(Threads(jobs), labels) for jobs in (1, 2)]
     for merged, certainty in found:
         assert same_clusters(merged, wanted)
@@ -79,7 +80,7 @@ def test_by_chunks_it_is_the_same_consensus(n, monkeypatch):
 
 
 def test_fewer_samples_than_clusters_of_the_members(monkeypatch):
-    monkeypatch.setattr("polyspan.selection.many.ROWS", 2)  # no chunk has all clusters
+    monkeypatch.setattr(MODULE, "ROWS", 2)  # no chunk has all clusters
     labels = np.array([[0, 0, 1, 1], [0, 1, 2, 3], [0, 0, 1, 2]])
     with Threads(1) as workers:
         merged, certainty = consensus_of_many(workers, labels, np.ones(3) / 3, 2, random_state=0)
@@ -101,7 +102,7 @@ class Watched(Threads):
 
 
 def test_only_labels_and_certainty_of_many_samples_come_back(monkeypatch):
-    monkeypatch.setattr("polyspan.selection.many.ROWS", 16_384)
+    monkeypatch.setattr(MODULE, "ROWS", 16_384)
     n, c = 150_000, 5
     truth, labels = noisy_members(n, c)
     workers = Watched(1)
@@ -118,8 +119,8 @@ def test_only_labels_and_certainty_of_many_samples_come_back(monkeypatch):
 
 @pytest.mark.slow
 def test_the_default_pool_and_a_part(planted, monkeypatch):
-    monkeypatch.setattr("polyspan.selection.drawn.PART", 300)
-    monkeypatch.setattr("polyspan.selection.grids.FEWEST_ANCHORS", 30)
+    monkeypatch.setattr("polyspan.selection.evidence.PART", 300)
+    monkeypatch.setattr("polyspan.selection.pool.FEWEST_ANCHORS", 30)
     found = ConsensusClusterer(random_state=0).fit(lazy(planted.views))
     assert found.n_clusters_ == 3
     assert clustering_scores(planted.labels, found.labels_)["nmi"] > 0.98
@@ -152,7 +153,7 @@ def test_rivals_of_all_samples_are_found_in_a_part():
 
     part = np.arange(0, 400, 5)
     near = nearest_neighbors(np.random.default_rng(0).normal(size=(80, 3)), 10)
-    (rival,) = alternatives(labels, rows, left, [[near.shares]], 2, 0, merge, part)
+    (rival,) = find_rivals(labels, rows, left, [[near.shares]], 2, 0, merge, part)
     assert same_clusters(rival["labels"], right)
     assert asked == [(2, 400), (2, 400)]
 
@@ -172,7 +173,7 @@ def test_a_member_that_needs_the_views_in_memory_says_so(planted):
 
 
 def test_samples_outside_the_part_may_lack_a_view(planted, monkeypatch):
-    monkeypatch.setattr("polyspan.selection.drawn.PART", 50)
+    monkeypatch.setattr("polyspan.selection.evidence.PART", 50)
     names, whole = ["0", "1"], Views(lazy(planted.views), ["0", "1"])
     part = draw_part(whole, 7)
     assert part.views.n_samples == 50
@@ -186,8 +187,8 @@ def test_samples_outside_the_part_may_lack_a_view(planted, monkeypatch):
     np.testing.assert_array_equal(less.rows, part.rows)
     assert less.lacking
     scalings = [("unit", "unit"), ("standard+unit", "unit")]
-    pool = chunked_members(less.views, 900, 3, scalings, lacking=True)
-    assert [type(one) for one in pool] == [MeanGraph] * 4
+    pool = default_pool(less, 3, scalings, "chunked")
+    assert [type(member.estimator) for member in pool] == [MeanGraph] * 4
 
 
 def test_new_samples_have_votes_for_clusters_that_are_not_in_the_part():
@@ -204,7 +205,7 @@ def test_new_samples_have_votes_for_clusters_that_are_not_in_the_part():
 
 @pytest.mark.slow
 def test_a_cluster_and_a_lost_worker_change_nothing(client, monkeypatch):
-    monkeypatch.setattr("polyspan.selection.many.ROWS", 300)
+    monkeypatch.setattr(MODULE, "ROWS", 300)
     labels = noisy_members(6_000, 5)[1]
     wanted, certain = merged_in(Threads(1), labels)
     client.wait_for_workers(2)
@@ -221,7 +222,7 @@ def test_a_cluster_and_a_lost_worker_change_nothing(client, monkeypatch):
 def test_on_a_cluster_as_in_memory(client, planted, monkeypatch):
     for module in ("polyspan.graphs.knn", "polyspan.graphs.neighbors"):
         monkeypatch.setattr(f"{module}.EXACT_BELOW", 500)
-    monkeypatch.setattr("polyspan.selection.grids.EXACT_UP_TO", 500)  # two scalings in memory, too
+    monkeypatch.setattr("polyspan.selection.pool.EXACT_UP_TO", 500)  # two scalings in memory, too
     members = [
         *(MeanGraph(n_neighbors=k, scale=s) for k in (10, 20) for s in ("unit", "standard+unit")),
         AnchorGRMSC(n_anchors=30, lam2=0.0),

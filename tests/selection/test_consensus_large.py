@@ -15,7 +15,7 @@ from polyspan.inputs.views import Views, check_views
 from polyspan.metrics import clustering_scores
 from polyspan.runtime.cache import sharing
 from polyspan.selection import ConsensusClusterer, count_clusters
-from polyspan.selection.grids import anchor_grid, default_members, exactly
+from polyspan.selection.pool import anchor_grid, default_members, exactly
 
 
 @pytest.fixture(scope="module")
@@ -26,13 +26,13 @@ def planted():
 @pytest.fixture
 def few_anchors(monkeypatch):
     """The grid has 40 anchors."""
-    monkeypatch.setattr("polyspan.selection.grids.FEWEST_ANCHORS", 40)
+    monkeypatch.setattr("polyspan.selection.pool.FEWEST_ANCHORS", 40)
 
 
 @pytest.fixture
 def few_are_many(monkeypatch, few_anchors):
     """More than 200 samples count as many, and 40 anchors are enough for the count as well."""
-    monkeypatch.setattr("polyspan.selection.grids.EXACT_UP_TO", 200)
+    monkeypatch.setattr("polyspan.selection.pool.EXACT_UP_TO", 200)
     monkeypatch.setattr("polyspan.selection.count.ANCHORS", 40)
 
 
@@ -72,11 +72,12 @@ def test_many_samples_have_two_scalings_and_few_have_all(monkeypatch):
 
     def scalings():
         model = ConsensusClusterer(3, members=[MeanGraph()], random_state=0)
-        return model._scalings_that_vote(check_views(views))[0]
+        checked = check_views(views)
+        return model._scalings(checked, exactly(checked, None)).voting
 
     assert scalings() == suit
-    monkeypatch.setattr("polyspan.selection.grids.EXACT_UP_TO", 200)
-    best = tuple(choose_scaling(*one).allowed[0] for one in zip(*check_views(views), strict=True))
+    monkeypatch.setattr("polyspan.selection.pool.EXACT_UP_TO", 200)
+    best = tuple(choose_scaling(X, name).allowed[0] for X, name in check_views(views))
     assert scalings() == [best, next(one for one in suit if one != best)]
 
 
@@ -117,7 +118,7 @@ def test_a_gpu_takes_more_samples(monkeypatch):
         return Views([np.zeros((n, 1))], ["0"])
 
     monkeypatch.setattr(
-        "polyspan.selection.grids._fits", lambda *_: True
+        "polyspan.selection.pool._fits", lambda *_: True
     )  # asks the GPU how much is free
     assert exactly(views(4000), None)
     assert not exactly(views(4001), None)

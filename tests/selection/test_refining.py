@@ -7,9 +7,9 @@ import scipy.sparse as sp
 from polyspan import ConcatKMeans, ConsensusClusterer, MeanGraph
 from polyspan.datasets import make_subspaces
 from polyspan.metrics import clustering_scores
-from polyspan.selection import grids
-from polyspan.selection.refining import agreed_links, refine, refined
-from polyspan.selection.viewgraphs import modularity
+from polyspan.selection import pool
+from polyspan.selection.consensus import agreed_links, refine, refined
+from polyspan.selection.evidence import modularity
 
 
 def blocks(sizes, inside, between, seed=0):
@@ -88,7 +88,7 @@ def test_consensus_of_many_samples_refines_its_members(monkeypatch):
     members = [ConcatKMeans(), *(MeanGraph(n_neighbors=k) for k in (5, 10, 15, 20))]
     model = ConsensusClusterer(6, random_state=0, members=members).fit(views)
     own, before = model.member_labels_, [row["modularity"] for row in model.table_]
-    monkeypatch.setattr(grids, "EXACT_UP_TO", 100)
+    monkeypatch.setattr(pool, "EXACT_UP_TO", 100)
     model.fit(views)
     assert (model.member_labels_ != own).any(axis=1).all()
     after = [row["modularity"] for row in model.table_]
@@ -97,7 +97,7 @@ def test_consensus_of_many_samples_refines_its_members(monkeypatch):
 
 @pytest.mark.slow
 def test_same_seed_same_labels(monkeypatch):
-    monkeypatch.setattr(grids, "EXACT_UP_TO", 100)
+    monkeypatch.setattr(pool, "EXACT_UP_TO", 100)
     data = make_subspaces(150, 3, random_state=0)
     first, second = (ConsensusClusterer(3, random_state=0).fit(data.views) for _ in range(2))
     np.testing.assert_array_equal(first.labels_, second.labels_)

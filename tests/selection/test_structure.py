@@ -9,9 +9,16 @@ import scipy.sparse as sp
 from cases import case
 
 from polyspan.inputs.views import check_views
-from polyspan.selection import structure_tests
-from polyspan.selection.structure import FEW, LATE, find_structure
-from polyspan.selection.structure_tests import between, clustered, modularities, surrogates
+from polyspan.selection import structure as module
+from polyspan.selection.structure import (
+    FEW,
+    LATE,
+    between,
+    clustered,
+    find_structure,
+    modularities,
+    surrogates,
+)
 
 N = 120
 
@@ -63,7 +70,7 @@ def test_few_surrogates_where_the_case_is_clear(strength, monkeypatch):
             drawn.append(one)
             yield one
 
-    monkeypatch.setattr(structure_tests, "surrogates", counted)
+    monkeypatch.setattr(module, "surrogates", counted)
     X = shifted(np.random.default_rng(0), groups(), strength)
     found = structure([X])
     assert found["verdict"] == ("strong" if strength else "none found")
@@ -206,7 +213,7 @@ def test_few_samples_are_not_tested():
 
 def test_permuted_views_are_as_good_as_noise(monkeypatch):
     """The p-value is uniform if views have nothing in common, whatever each of them has."""
-    monkeypatch.setattr(structure_tests, "PERMUTATIONS", 99)
+    monkeypatch.setattr(module, "PERMUTATIONS", 99)
     rng = np.random.default_rng(0)
     views = [shifted(rng, groups(n=60), 4.0), counts(rng)[:60]]
     ps = []
@@ -218,7 +225,7 @@ def test_permuted_views_are_as_good_as_noise(monkeypatch):
 
 
 def test_p_values_are_corrected_for_the_number_of_pairs(monkeypatch):
-    monkeypatch.setattr(structure_tests, "PERMUTATIONS", 99)
+    monkeypatch.setattr(module, "PERMUTATIONS", 99)
     rng = np.random.default_rng(0)
     views = [correlated(rng) for _ in range(6)]
     p = between(views, list("abcdef"), ["unit"] * 6, rng, None)[1]

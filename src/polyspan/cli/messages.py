@@ -61,7 +61,7 @@ def found_text(found: "Found", width: int = 100, *, verbose: bool = False) -> st
     """
     import numpy as np
 
-    from polyspan.selection.members import tell_lost, text_table
+    from polyspan.selection.pool import tell_lost, text_table
 
     names, sizes = np.unique(found.labels, return_counts=True)
     auto = " (number estimated from the data)" if found.evidence is not None else ""

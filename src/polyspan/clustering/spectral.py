@@ -93,7 +93,7 @@ def _piece_eigenvectors(W: Any, degrees: np.ndarray, c: int) -> np.ndarray | Non
 def _top_eigenvectors(N: Array, c: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the c largest eigenvalues of a symmetric matrix, and their eigenvectors."""
     n = N.shape[0]
-    if n > EXACT_BELOW and c < n // 2:
+    if n > EXACT_BELOW and c < n // 4:
         start = np.random.RandomState(0).uniform(size=n)  # fixed: the result is a function of N
         with suppress(ArpackNoConvergence):  # many equal eigenvalues: many pieces without links
             return eigsh(N, c, which="LA", v0=start.astype(N.dtype))

@@ -4,6 +4,7 @@ Nobody should have to know that word counts want unit length and that blood valu
 units want to be standardized; the values show it.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -84,10 +85,13 @@ def choose_scaling(X: Any, name: str) -> ScalingChoice:
     return ScalingChoice(allowed, f"{view_title(name)}: {reason}")
 
 
-def scalings_for(views: Views) -> list[tuple[Scaling, ...]]:
+def scalings_for(
+    views: Views, choices: Sequence[ScalingChoice] | None = None
+) -> list[tuple[Scaling, ...]]:
     """Distinct scalings of all views, one per view in each tuple, that are worth a vote.
 
     Each of `SCALES` is tried for all views; a view that it does not suit gets its own best one.
+    ``choices`` are those of `choose_scaling`, if it was called already.
 
     Examples
     --------
@@ -97,8 +101,10 @@ def scalings_for(views: Views) -> list[tuple[Scaling, ...]]:
     >>> scalings_for(check_views([points, words]))
     [(None, 'unit'), (None, 'standard+unit')]
     """
-    choices = [choose_scaling(view, name).allowed for view, name in views]
-    per_view = [tuple(scale if scale in own else own[0] for own in choices) for scale in SCALES]
+    if choices is None:
+        choices = [choose_scaling(view, name) for view, name in views]
+    allowed = [choice.allowed for choice in choices]
+    per_view = [tuple(scale if scale in own else own[0] for own in allowed) for scale in SCALES]
     return list(dict.fromkeys(per_view))
 
 

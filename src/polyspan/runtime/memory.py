@@ -3,7 +3,11 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path, PurePosixPath
+
+# What `available_memory` found at the start of the enclosing `known_memory` block, or nothing.
+_known: ContextVar[tuple[int | None] | None] = ContextVar("polyspan_memory", default=None)
 
 
 def check_memory(
@@ -90,12 +94,34 @@ def memory_words(what: str) -> Iterator[None]:
         ) from error
 
 
+@contextmanager
+def known_memory() -> Iterator[None]:
+    """Look at the free memory now, and not again within the ``with`` block.
+
+    Many fits in a row would read a dozen system files each.
+
+    Examples
+    --------
+    >>> with known_memory():
+    ...     available_memory() == available_memory()
+    True
+    """
+    token = _known.set((available_memory(),))
+    try:
+        yield
+    finally:
+        _known.reset(token)
+
+
 def available_memory() -> int | None:
     """Bytes this process can still allocate, or None if the system does not report it.
 
     The least of what the machine has left, what this process may still map (RLIMIT_AS, which
     ``ulimit -v`` sets), and what its control groups allow less what they use.
     """
+    known = _known.get()
+    if known is not None:
+        return known[0]
     found = [*_of_machine(), *_of_process(), *_of_groups()]
     return max(0, min(found)) if found else None
 

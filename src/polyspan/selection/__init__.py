@@ -1,11 +1,9 @@
 """Clustering without labels: which members run, what they agree on, and how many clusters."""
 
-from polyspan.selection.camps import find_camps
-from polyspan.selection.consensus import consensus, pairwise_nmi, rank_members
-from polyspan.selection.count import count_clusters
+from polyspan.selection.consensus import consensus, find_camps, pairwise_nmi, rank_members
+from polyspan.selection.count import count_clusters, labels_for
 from polyspan.selection.estimator import ConsensusClusterer
-from polyspan.selection.grids import anchor_grid, default_members
-from polyspan.selection.viewgraphs import labels_for
+from polyspan.selection.pool import anchor_grid, default_members
 
 __all__ = [
     "ConsensusClusterer",

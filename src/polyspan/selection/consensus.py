@@ -1,17 +1,57 @@
-"""Score several clusterings of the same samples by their agreement, and merge them into one."""
+"""What several clusterings of the same samples agree on: which count, and what they come to.
 
-from collections.abc import Sequence
+- Members are ranked by agreement and by modularity, and weighed (`rank_members`).
+- The consensus clusters the samples by how often the members put them together, in memory
+  (`consensus`) or by chunks (`consensus_of_many`).
+- Where members fall into camps that disagree, there are rival clusterings (`find_rivals`).
+- Members for many samples are refined before (`refined`).
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import squareform
 from scipy.stats import rankdata
+from sklearn.utils import check_random_state
 
-from polyspan.clustering.spectral import cluster_rows, spectral_clustering
+from polyspan.chunked.workers import Cluster, Threads, bounds, workers_for
+from polyspan.clustering.large import SAMPLE, lloyd
+from polyspan.clustering.spectral import (
+    cluster_rows,
+    kmeans,
+    settled,
+    spectral_clustering,
+    unit_rows,
+)
+from polyspan.graphs.knn import entry_rows
+from polyspan.inputs.views import Views
 from polyspan.runtime.arrays import inverse_root
+from polyspan.runtime.threads import take_samples
+from polyspan.selection.evidence import EVERY, view_modularity
 from polyspan.solvers.eigen import highest_eigenpairs
 
 SHARE = 1 / 3  # of the members, the best, enter the consensus
 FEWEST = 5  # but at least so many
+ROWS = 131_072  # samples in a chunk
+MOST_CAMPS = 3
+SMALLEST = 0.15  # share of the votes that makes a camp
+APART = 0.85  # similarity between camps, as a share of that within them, below which they are two
+CUTS = 5  # of the tree that are looked at
+SAME = 0.9  # normalized mutual information from which two clusterings are one
+QUARTERS = 4  # of the samples, which move one after the other: all at once would change places
+ROUNDS = 30  # at most
+FEW = 1e-3  # of the samples, in a round that is the last
+
+Seed = int | np.random.RandomState | None
+Merge = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]  # labels, weights
+
+
+# ---- ranks and weights ---------------------------------------------------------------------------
 
 
 def rank_members(
@@ -61,17 +101,17 @@ def rank_members(
     m, kinds = len(A), np.array(families)
     agreement = _agreement(A, kinds)
     # Rounded, so that members with the same labels have one rank in any order of the samples.
-    ranks = [rankdata(one.round(9)) for one in (agreement, modularities.mean(axis=1))]
+    ranks = [rankdata(values.round(9)) for values in (agreement, modularities.mean(axis=1))]
     scores = sum(ranks) / (2 * m)
     limit = np.sort(scores)[::-1][min(m, max(FEWEST, int(np.ceil(SHARE * m)))) - 1]
     used = scores >= limit - 1e-12  # equal ones alike
     weights = np.zeros(m)
     for kind in np.unique(kinds[used]):
-        own = used & (kinds == kind)
+        alike = used & (kinds == kind)
         names, places, sizes = np.unique(
-            np.array(groups)[own], return_inverse=True, return_counts=True
+            np.array(groups)[alike], return_inverse=True, return_counts=True
         )
-        weights[own] = 1 / sizes[places] / np.sqrt(len(names))
+        weights[alike] = 1 / sizes[places] / np.sqrt(len(names))
     return agreement, scores, weights / weights.sum()
 
 
@@ -84,8 +124,8 @@ def _agreement(A: np.ndarray, families: np.ndarray) -> np.ndarray:
     if len(names) == 1:
         return (A.sum(axis=1) - 1) / (m - 1)
     means = np.array([A[:, families == name].mean(axis=1) for name in names])
-    own = np.array([families == name for name in names])
-    return np.where(own, 0.0, means).sum(axis=0) / (len(names) - 1)
+    same = np.array([families == name for name in names])
+    return np.where(same, 0.0, means).sum(axis=0) / (len(names) - 1)
 
 
 def pairwise_nmi(labels: np.ndarray) -> np.ndarray:
@@ -99,14 +139,15 @@ def pairwise_nmi(labels: np.ndarray) -> np.ndarray:
            [0., 0., 1.]])
     """
     m, n = labels.shape
-    H, starts = _indicators(labels)
+    columns = Columns(_names(labels), np.ones(m))
+    H, starts = sp.csc_array(_indicators(labels, columns)), columns.starts
     entropies = np.add.reduceat(_plogp(H.sum(axis=0) / n), starts)
     A = np.eye(m)
     for i in range(m - 1):
         end = starts[i + 1]
         joint = sp.coo_array(H[:, starts[i] : end].T @ H[:, end:])
-        setting = np.searchsorted(starts[i + 1 :] - end, joint.coords[1], side="right") - 1
-        both = np.bincount(setting, weights=_plogp(joint.data / n), minlength=m - i - 1)
+        other = np.searchsorted(starts[i + 1 :] - end, joint.coords[1], side="right") - 1
+        both = np.bincount(other, weights=_plogp(joint.data / n), minlength=m - i - 1)
         total = entropies[i] + entropies[i + 1 :]
         # A clustering with one cluster has no entropy: two such clusterings are the same.
         A[i, i + 1 :] = np.where(total > 0, 2 * (total - both) / np.where(total > 0, total, 1), 1.0)
@@ -117,22 +158,37 @@ def _plogp(p: np.ndarray) -> np.ndarray:
     return -p * np.log(np.where(p > 0, p, 1.0))
 
 
-def _indicators(labels: np.ndarray) -> tuple[sp.csc_array, np.ndarray]:
-    """Samples x clusters of all rows, 1 for membership; and the first column of each row."""
-    rows = [np.unique(row, return_inverse=True)[1] for row in labels]
-    sizes = [row.max() + 1 for row in rows]
-    starts = np.cumsum([0, *sizes[:-1]])
-    columns = np.concatenate([row + start for row, start in zip(rows, starts, strict=True)])
-    samples = np.tile(np.arange(labels.shape[1]), len(rows))
-    shape = labels.shape[1], int(sum(sizes))
-    return sp.csc_array((np.ones(len(columns)), (samples, columns)), shape=shape), starts
+# ---- the consensus -------------------------------------------------------------------------------
+
+
+class Columns(NamedTuple):
+    """The clusters of all members, side by side."""
+
+    names: Sequence[np.ndarray]  # for every member, its labels
+    values: np.ndarray  # for every member, what is written where a sample is in its cluster
+
+    @property
+    def starts(self) -> np.ndarray:
+        """The first column of every member."""
+        return np.cumsum([0, *map(len, self.names[:-1])])
+
+
+def _names(labels: np.ndarray) -> list[np.ndarray]:
+    return [np.unique(row) for row in labels]
+
+
+def _indicators(labels: np.ndarray, columns: Columns) -> sp.csr_array:
+    """Samples x clusters of all members: the value of the member, or 0."""
+    m, n = labels.shape
+    pairs = zip(columns.names, labels, strict=True)
+    places = [np.searchsorted(names, row) for names, row in pairs]
+    where = (np.stack(places, axis=1) + columns.starts).ravel()
+    data, ends = np.tile(columns.values, n), np.arange(0, m * n + 1, m)
+    return sp.csr_array((data, where, ends), shape=(n, sum(map(len, columns.names))))
 
 
 def consensus(
-    labels: np.ndarray,
-    weights: np.ndarray,
-    n_clusters: int,
-    random_state: int | np.random.RandomState | None = None,
+    labels: np.ndarray, weights: np.ndarray, n_clusters: int, random_state: Seed = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Cluster the samples by how often the settings put them together.
 
@@ -163,39 +219,124 @@ def consensus(
     (True, 3)
     """
     used = weights > 0
-    H, starts = _indicators(labels[used])
-    counts = np.diff([*starts, H.shape[1]])
-    B = sp.csr_array(H @ sp.diags_array(np.sqrt(np.repeat(weights[used], counts))))
+    B = _indicators(labels[used], Columns(_names(labels[used]), np.sqrt(weights[used])))
     n, d = B.shape
     if n <= d:
         merged = spectral_clustering((B @ B.T).toarray(), n_clusters, random_state=random_state)
     else:  # the same eigenvectors from the smaller matrix, without any n x n matrix
-        degrees = B @ (B.T @ np.ones(n))
-        N = sp.csr_array(sp.diags_array(inverse_root(degrees)) @ B)
-        w, V = highest_eigenpairs((N.T @ N).toarray(), min(n_clusters, d))
-        sure = w > d * np.finfo(float).eps
-        Y = N @ np.where(sure, V / np.sqrt(np.where(sure, w, 1.0)), 0.0)
+        N = _normalized(B, _column_sums(B))
+        Y = N @ _right_vectors(_gram(N), n_clusters)
         merged = cluster_rows(Y, n_clusters, random_state=random_state)
-    return merged, _certainty(B, merged)
+    places, sizes = np.unique(merged, return_inverse=True, return_counts=True)[1:]
+    return merged, certainty_of_rows(B, places, _sums_by_cluster(B, places, len(sizes)), sizes)
 
 
-def _certainty(B: sp.csr_array, merged: np.ndarray) -> np.ndarray:
-    """Mean co-association with the own cluster, without the sample itself, less the best other."""
-    own = np.unique(merged, return_inverse=True)[1]
-    G, _ = _indicators(own[None, :])
-    return certainty_of_rows(B, own, (B.T @ G).toarray(), np.bincount(own))
+def consensus_of_many(
+    workers: Threads | Cluster,
+    labels: np.ndarray,
+    weights: np.ndarray,
+    n_clusters: int,
+    random_state: Seed = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Cluster so many samples that they are worked on by chunks, in memory or on a cluster.
+
+    Where a sample lies depends only on its labels, so that with d clusters of all members together
+    the eigenvectors come from a d x d matrix, a sum over chunks. k-means restarts on 20,000 samples
+    drawn at random and goes on over all of them. In this process there are only the labels, the
+    certainty and these sums. The answer does not depend on the number of workers, and time and
+    memory are linear in that of the samples.
+
+    Parameters
+    ----------
+    workers : Threads or Cluster
+        Where the work runs.
+    labels, weights, n_clusters, random_state
+        As in `polyspan.selection.consensus`.
+
+    Returns
+    -------
+    merged, certainty : (n,) arrays
+        As in `polyspan.selection.consensus`.
+
+    Examples
+    --------
+    >>> rows = np.array([[0, 0, 0, 1, 1, 1], [1, 1, 1, 0, 0, 0], [0, 0, 0, 0, 1, 1]])
+    >>> with Threads(1) as workers:
+    ...     merged, certainty = consensus_of_many(workers, rows, np.ones(3) / 3, 2, random_state=0)
+    >>> bool(merged[0] == merged[1] == merged[2] != merged[5]), int(certainty.argmin())
+    (True, 3)
+    """
+
+    def total(parts: Sequence[Any]) -> Any:  # only the sum comes back
+        return workers.collect(workers.submit(sum, parts))
+
+    used, n = weights > 0, labels.shape[1]
+    spans = bounds(n, ROWS)
+    blocks = [workers.share(labels[used, a:b]) for a, b in spans]
+    by_member = zip(*workers.collect(workers.map(_names, blocks)), strict=True)
+    names = [np.unique(np.concatenate(of_blocks)) for of_blocks in by_member]
+    columns = Columns(names, np.sqrt(weights[used]))
+    Bs = workers.map(_indicators, blocks, columns=columns)
+    Ns = workers.map(_normalized, Bs, counts=total(workers.map(_column_sums, Bs)))
+    V = _right_vectors(total(workers.map(_gram, Ns)), n_clusters)
+    Ys = workers.map(_embedding, Ns, V=workers.share(V))
+    del Ns
+    rng, few = check_random_state(random_state), max(SAMPLE, 10 * n_clusters)
+    drawn = np.arange(n) if n <= few else np.sort(rng.choice(n, few, replace=False))
+    some = take_samples(workers, [[Y] for Y in Ys], spans, drawn)[0]
+    merged = lloyd(workers, Ys, kmeans(some, n_clusters, random_state=rng).cluster_centers_)
+    del Ys
+    places, sizes = np.unique(merged, return_inverse=True, return_counts=True)[1:]
+    parts = [places[a:b] for a, b in spans]
+    sums = workers.share(total(workers.map(_sums_by_cluster, Bs, parts, n_clusters=len(sizes))))
+    certainty = workers.map(certainty_of_rows, Bs, parts, totals=sums, sizes=sizes)
+    return merged, np.concatenate(workers.collect(certainty))
+
+
+def _column_sums(B: sp.csr_array) -> np.ndarray:
+    return np.asarray(B.sum(axis=0)).ravel()
+
+
+def _normalized(B: sp.csr_array, counts: np.ndarray) -> sp.csr_array:
+    """``D^-1/2 B``, where D are the degrees of the samples in ``B B^T``."""
+    return sp.csr_array(sp.diags_array(inverse_root(B @ counts)) @ B)
+
+
+def _gram(N: sp.csr_array) -> np.ndarray:
+    return (N.T @ N).toarray()
+
+
+def _right_vectors(G: np.ndarray, n_clusters: int) -> np.ndarray:
+    """What N is multiplied by to get the eigenvectors of ``N N^T``, where G is ``N^T N``."""
+    d = len(G)
+    w, V = highest_eigenpairs(G, min(n_clusters, d))
+    sure = w > d * np.finfo(float).eps
+    return np.where(sure, V / np.sqrt(np.where(sure, w, 1.0)), 0.0)
+
+
+def _embedding(N: sp.csr_array, V: np.ndarray) -> np.ndarray:
+    return settled(unit_rows(N @ V))
+
+
+def _sums_by_cluster(B: sp.csr_array, places: np.ndarray, n_clusters: int) -> np.ndarray:
+    n = len(places)
+    members = sp.csr_array((np.ones(n), places, np.arange(n + 1)), shape=(n, n_clusters))
+    return (B.T @ members).toarray()
 
 
 def certainty_of_rows(
-    B: sp.csr_array, own: np.ndarray, totals: np.ndarray, sizes: np.ndarray
+    B: sp.csr_array, places: np.ndarray, totals: np.ndarray, sizes: np.ndarray
 ) -> np.ndarray:
     """Certainty of some samples, from what is known of all clusters.
+
+    It is the mean co-association with the own cluster, without the sample itself, less that with
+    the best other one.
 
     Parameters
     ----------
     B : (rows, d) csr_array
         Clusters of every member that the samples are in: the root of its weight.
-    own : (rows,) array
+    places : (rows,) array
         Their clusters in the consensus.
     totals : (d, c) array
         Sums of B over all samples of every cluster.
@@ -208,11 +349,306 @@ def certainty_of_rows(
     >>> certainty_of_rows(B, np.array([0, 0, 0]), np.array([[2.0], [1.0]]), np.array([3]))
     array([0.5, 0.5, 0. ])
     """
-    sums, rows = B @ totals, np.arange(len(own))
-    inside = (sums[rows, own] - 1) / np.maximum(sizes[own] - 1, 1)  # 1 is the sample with itself
+    sums, rows = B @ totals, np.arange(len(places))
+    inside = (sums[rows, places] - 1) / np.maximum(sizes[places] - 1, 1)  # 1: with itself
     if len(sizes) == 1:
         return np.clip(inside, 0.0, 1.0)
     shares = sums / sizes
-    shares[rows, own] = -1
-    inside = np.where(sizes[own] > 1, inside, 1.0)  # a cluster of one sample
+    shares[rows, places] = -1
+    inside = np.where(sizes[places] > 1, inside, 1.0)  # a cluster of one sample
     return np.clip(inside - shares.max(axis=1), 0.0, 1.0)
+
+
+def merging(views: Views | None, n_clusters: int, seed: int) -> Merge:
+    """The consensus as a function of labels and weights: by chunks where views are, or in memory.
+
+    Examples
+    --------
+    >>> merged, _ = merging(Views([np.eye(4)], ["0"]), 2, 0)(np.array([[0, 0, 1, 1]]), np.ones(1))
+    >>> bool(merged[0] == merged[1] != merged[2] == merged[3])
+    True
+    """
+
+    def merge(labels: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if views is None:
+            return consensus(labels, weights, n_clusters, seed)
+        with workers_for(views.arrays) as workers:
+            return consensus_of_many(workers, labels, weights, n_clusters, seed)
+
+    return merge
+
+
+class Merged(NamedTuple):
+    """The consensus of members."""
+
+    labels: np.ndarray
+    certainty: np.ndarray
+    nearest: int  # number of the member in the consensus whose labels are nearest to it
+
+
+def merge_members(
+    rows: list[dict[str, Any]],
+    labels: np.ndarray,
+    graphs: Sequence[Sequence[sp.csr_array]],
+    merge: Merge,
+    part: Any,
+) -> Merged:
+    """Rank the members by a part of the samples, those of the graphs; complete rows, and merge."""
+    some = labels[:, part]
+    quality = np.array([view_modularity(graphs, row) for row in some])
+    families, groups = ([row[name] for row in rows] for name in ("family", "group"))
+    agreement, scores, weights = rank_members(some, families, groups, quality)
+    merged, certainty = merge(labels, weights)
+    nearness = pairwise_nmi(np.vstack([merged[part], some]))[0, 1:]
+    names = ("agreement", "modularity", "score", "weight", "nearness")
+    columns = zip(agreement, quality.mean(axis=1), scores, weights, nearness, strict=True)
+    for row, values in zip(rows, columns, strict=True):
+        row |= dict(zip(names, map(float, values), strict=True))
+    return Merged(merged, certainty, int(np.argmax(np.where(weights > 0, nearness, -1))))
+
+
+# ---- rival clusterings ---------------------------------------------------------------------------
+
+
+def find_camps(votes: np.ndarray) -> list[np.ndarray]:
+    """Split clusterings into camps that agree within and not with each other.
+
+    They are joined by average linkage of their normalized mutual information. A cut into two to
+    five camps counts if two or more of them have at least 15% of the votes, and if clusterings of
+    different camps are less than 0.85 times as similar as those of the same camp. The coarsest cut
+    that counts is taken; smaller camps are left out. If none counts there is one camp, the common
+    case.
+
+    Parameters
+    ----------
+    votes : (m, n) array of int
+        One row of labels per vote.
+
+    Returns
+    -------
+    list of arrays of int
+        Rows of every camp, the largest camp first.
+
+    Examples
+    --------
+    >>> left, right = np.repeat([0, 1], 10), np.tile([0, 1], 10)
+    >>> find_camps(np.array([left, left, right, right]))
+    [array([0, 1]), array([2, 3])]
+    >>> find_camps(np.array([left, left, left, left]))
+    [array([0, 1, 2, 3])]
+    """
+    m = len(votes)
+    if m >= 4:
+        A = pairwise_nmi(votes)
+        tree = linkage(squareform(1 - A, checks=False), "average")
+        for k in range(2, min(m, CUTS) + 1):
+            cut = fcluster(tree, k, "maxclust")
+            camps = [np.flatnonzero(cut == j) for j in np.unique(cut)]
+            camps = [camp for camp in camps if len(camp) >= SMALLEST * m]
+            if len(camps) > 1 and _apart(A, camps):
+                return sorted(camps, key=lambda camp: (-len(camp), camp[0]))[:MOST_CAMPS]
+    return [np.arange(m)]
+
+
+def _apart(A: np.ndarray, camps: list[np.ndarray]) -> bool:
+    """Whether all camps agree much less with each other than within."""
+    sums = [(A[np.ix_(camp, camp)].sum(), len(camp)) for camp in camps]
+    within = [(total - m) / (m * (m - 1)) if m > 1 else 1.0 for total, m in sums]
+    return all(
+        A[np.ix_(camps[i], camps[j])].mean() < APART * min(within[i], within[j])
+        for i, j in combinations(range(len(camps)), 2)
+    )
+
+
+def find_rivals(
+    labels: np.ndarray,
+    rows: list[dict[str, Any]],
+    main: np.ndarray,
+    graphs: list[list[sp.csr_array]],
+    n_clusters: int,
+    seed: int,
+    merge: Merge | None = None,
+    part: Any = EVERY,
+) -> list[dict[str, Any]]:
+    """Describe the rival clusterings; none if the members are of one camp.
+
+    A vote is the consensus of the better half, by score, of a group of like members. A camp's
+    clustering is the consensus of its votes. Camps are sought in a ``part`` of the samples, those
+    of the graphs; ``merge`` finds a consensus of all of them.
+
+    Returns
+    -------
+    list of dict
+        For every camp whose clustering differs from the main one: ``labels``, ``certainty``,
+        ``members`` (numbers of rows), ``share`` of the votes, ``similarity`` to the main clustering
+        (normalized mutual information) and ``modularity`` in every view.
+    """
+    groups = np.array([row["group"] for row in rows])
+    members = [np.flatnonzero(groups == name) for name in dict.fromkeys(groups.tolist())]
+    if len(members) < 4:
+        return []
+    scores = np.array([row["score"] for row in rows])
+    plain = partial(consensus, n_clusters=n_clusters, random_state=seed)
+    votes = np.array([_vote(labels[:, part], scores, group, plain) for group in members])
+    camps = find_camps(votes)
+    if len(camps) == 1:
+        return []
+    merge = merge or plain
+    if part is not EVERY:
+        votes = np.array([_vote(labels, scores, group, merge) for group in members])
+    rivals: list[dict[str, Any]] = []
+    for camp in camps:
+        merged, certainty = merge(votes[camp], np.full(len(camp), 1 / len(camp)))
+        similarity = float(pairwise_nmi(np.vstack([merged[part], main[part]]))[0, 1])
+        if similarity < SAME:
+            rivals.append(
+                {
+                    "labels": merged,
+                    "certainty": certainty,
+                    "members": np.concatenate([members[k] for k in camp]).tolist(),
+                    "share": len(camp) / len(members),
+                    "similarity": similarity,
+                    "modularity": view_modularity(graphs, merged[part]).tolist(),
+                }
+            )
+    return rivals
+
+
+def _vote(labels: np.ndarray, scores: np.ndarray, members: np.ndarray, merge: Merge) -> np.ndarray:
+    """What the better half of a group says."""
+    better = members[scores[members] >= np.median(scores[members])]
+    if len(better) == 1:
+        return labels[better[0]]
+    return merge(labels[better], np.full(len(better), 1 / len(better)))[0]
+
+
+# ---- local moves ---------------------------------------------------------------------------------
+
+
+def refined(
+    graphs: Sequence[Sequence[sp.csr_array]], labels: np.ndarray, random_state: int
+) -> np.ndarray:
+    """Refine the clusterings of all members on the links that they agree on.
+
+    Among many samples the members are cheap, and many of their errors are single samples on the
+    wrong side of a border. Their neighbors in the views tell which side is right, but a view may
+    also link samples of different clusters, for reasons of its own. So a link counts as far as the
+    members put its two ends together::
+
+        A_ij = mean of the views' neighbor graphs at (i, j) x share of the members with l_i = l_j
+
+    and a sample moves to the cluster that raises the modularity of the labels on A most, as in the
+    first phase of Louvain's method, but from a given clustering and with no cluster lost.
+
+    Parameters
+    ----------
+    graphs : list of lists of (n, n) csr_array
+        Symmetric neighbor graphs, one list for each view.
+    labels : (m, n) array
+        One row of labels per member.
+    random_state : int
+        Seed of the order in which samples move.
+
+    Returns
+    -------
+    (m, n) array
+
+    References
+    ----------
+    V. D. Blondel, J.-L. Guillaume, R. Lambiotte, E. Lefebvre, "Fast unfolding of communities in
+    large networks", Journal of Statistical Mechanics (2008).
+
+    Examples
+    --------
+    >>> A = sp.csr_array(np.kron(np.eye(2), np.ones((3, 3)) - np.eye(3)))
+    >>> refined([[A]], np.array([[0, 0, 0, 0, 1, 1], [0, 0, 0, 1, 1, 1]]), 0)
+    array([[0, 0, 0, 1, 1, 1],
+           [0, 0, 0, 1, 1, 1]])
+    """
+    A = agreed_links(graphs, labels)
+    return np.array([refine(A, row, random_state) for row in labels])
+
+
+def agreed_links(graphs: Sequence[Sequence[sp.csr_array]], labels: np.ndarray) -> sp.csr_array:
+    """Mean of the views' graphs; a link counts as far as the clusterings put its ends together.
+
+    Examples
+    --------
+    >>> A = sp.csr_array(np.array([[0.0, 1.0, 1.0], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]))
+    >>> agreed_links([[A], [A, A]], np.array([[0, 0, 1], [0, 0, 0]])).toarray()
+    array([[0. , 1. , 0.5],
+           [1. , 0. , 0. ],
+           [0.5, 0. , 0. ]])
+    """
+    mean: Any = sum(sum(of_view) / len(of_view) for of_view in graphs) / len(graphs)
+    A = sp.csr_array(mean)
+    i, j = entry_rows(A), A.indices
+    together = np.zeros(len(j), dtype=np.int32)
+    for row in labels:
+        together += row[i] == row[j]
+    A.data = A.data * together / len(labels)
+    A.eliminate_zeros()
+    return A
+
+
+def refine(A: sp.csr_array, labels: np.ndarray, random_state: int = 0) -> np.ndarray:
+    """Move samples between the clusters as long as the modularity on a graph grows.
+
+    A quarter of the samples move at a time, in up to thirty rounds. The samples of a cluster that
+    nobody would be left in keep it.
+
+    Parameters
+    ----------
+    A : (n, n) csr_array
+        Symmetric graph without loops.
+    labels : (n,) array
+        Clusters to start from.
+    random_state : int, default=0
+        Seed of the order in which samples move.
+
+    Returns
+    -------
+    (n,) array of int
+        Clusters from 0 on, as many as there were.
+
+    Examples
+    --------
+    >>> A = sp.csr_array(np.kron(np.eye(2), np.ones((3, 3)) - np.eye(3)))
+    >>> refine(A, np.array([0, 0, 0, 0, 1, 1]))
+    array([0, 0, 0, 1, 1, 1])
+    """
+    before = np.unique(labels, return_inverse=True)[1]
+    now, n, c = before.copy(), len(before), int(before.max()) + 1
+    degrees = np.asarray(A.sum(axis=1)).ravel()
+    shares = degrees / (degrees.sum() or 1.0)
+    order = np.random.RandomState(random_state).permutation(n)
+    quarters = [(rows, A[rows]) for rows in np.array_split(order, min(QUARTERS, n))]
+    for _ in range(ROUNDS):
+        moved = sum(_move(*quarter, now, degrees, shares, c) for quarter in quarters)
+        if moved <= FEW * n:
+            break
+    while len(gone := np.setdiff1d(before, now)):
+        back = np.isin(before, gone)
+        now[back] = before[back]
+    return now
+
+
+def _move(
+    rows: np.ndarray,
+    A: sp.csr_array,
+    labels: np.ndarray,
+    degrees: np.ndarray,
+    shares: np.ndarray,
+    c: int,
+) -> int:
+    """Move some samples, whose rows of the graph are A, to their best clusters; how many moved."""
+    i, now = np.arange(len(rows)), labels[rows]
+    places = entry_rows(A) * c + labels[A.indices]
+    links = np.bincount(places, weights=A.data, minlength=len(rows) * c).reshape(-1, c)
+    expected = degrees[rows, None] * np.bincount(labels, weights=shares, minlength=c)
+    expected[i, now] -= degrees[rows] * shares[rows]  # its own place in its cluster
+    gain = links - expected
+    best = np.argmax(gain, axis=1)
+    better = gain[i, best] > gain[i, now] + 1e-12 * degrees[rows]
+    labels[rows[better]] = best[better]
+    return int(np.sum(better))

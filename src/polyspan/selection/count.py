@@ -1,26 +1,54 @@
 """Estimate the number of clusters without labels: a short list, with the evidence.
 
 One rule uses solutions of `GRMSC`, or of `AnchorGRMSC` where there are too many samples for it;
-two use the neighbor graphs of the views (`polyspan.selection.viewgraphs`).
-`ConsensusClusterer` counts by the same rules.
+two use the neighbor graphs of the views. `ConsensusClusterer` counts by the same rules.
+
+**The graphs.** Every view has a neighbor graph, the mean over a few scalings, and the mean of these
+graphs fuses the views. The mean graph and the graph of each view are clustered into every number
+that is tried. Nothing is random but the choice of samples where there are very many, and the order
+of the samples does not matter.
+
+**The short list** has the most likely number, and four that cover the evidence. Every rule gives
+numbers a score. Numbers come in steps: every one up to 20, then steps of 10%. A number on the list
+covers its step and the two beside it, so that it is right within 1, or 10%.
+
+- The first: every rule divides its votes among the numbers in proportion to its scores, so that a
+  rule that likes many numbers decides little. The number with the most support is the answer: its
+  own votes and half of those beside it, because an answer that is off by one step is worth half.
+- The others: now the scores of a rule are divided by its largest, so that what an undecided rule
+  holds possible counts too. What the first covers is struck out, and the next number is the one
+  with the most support in what is left, and so on. So the list does not crowd around one number,
+  and where the evidence is flat it spreads.
+
+A rule counts by how far the clusterings that it compares agree at its best number: with an adjusted
+Rand index of a, by the odds a / (1 - a), so that one that is sure is not outvoted by two that are
+not. The list is in the order of the votes.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import combinations
-from typing import Any, TypedDict
+from itertools import combinations, pairwise
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
+import scipy.sparse as sp
+from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_random_state
 
 from polyspan.chunked.workers import Threads
 from polyspan.clustering.affinity import affinity_matrix
-from polyspan.clustering.spectral import cluster_rows
-from polyspan.graphs.proximity import normalized
+from polyspan.clustering.spectral import (
+    cluster_rows,
+    quiet_kmeans,
+    spectral_eigenvectors,
+    unit_rows,
+)
+from polyspan.graphs.knn import mean_of_graphs, neighbor_graph
+from polyspan.inputs.choice import scalings_for
 from polyspan.inputs.params import check_params, device_or_none, integer, seed
-from polyspan.inputs.rows import missing_rows
+from polyspan.inputs.scaling import Scale, Scaling, numpy_views, scaling_per_view
 from polyspan.inputs.views import Views, check_views
 from polyspan.methods.anchor_grmsc.anchors import embed, link_spectrum
 from polyspan.methods.anchor_grmsc.estimator import AnchorGRMSC
@@ -28,27 +56,43 @@ from polyspan.methods.grmsc import GRMSC
 from polyspan.progress import Tell
 from polyspan.runtime.cache import sharing
 from polyspan.runtime.devices import check_device
-from polyspan.selection.drawn import tell_drawn
-from polyspan.selection.grids import anchor_solves, exact_solves, exactly
-from polyspan.selection.shortlist import nesting, shortlist
-from polyspan.selection.viewgraphs import (
-    MOST,
-    SEEN,
-    Embedded,
-    cluster_vectors,
-    embed_graphs,
-    measure,
-    measure_numbers,
+from polyspan.runtime.messages import plural
+from polyspan.selection.evidence import (
+    NEIGHBORS,
+    Part,
+    all_of,
+    clusters_by_rotation,
+    modularity,
     sample_of,
-    view_graphs,
+    tell_drawn,
 )
-from polyspan.solvers.eigen import highest_eigenpairs
+from polyspan.selection.pool import anchor_solves, exact_solves, exactly
 from polyspan.solvers.loop import OutOfTime, stopping
 
 FEWEST = 4  # samples in a mean cluster, if no limit is given
 N_CANDIDATES = 8  # numbers of clusters whose stability is measured
 ANCHORS = 500  # anchors of the solutions whose spectra are used
-COUNTED = 20_000  # samples used where there are more
+COUNTED = 20_000  # samples whose solutions are used where there are more
+SEEN = 4_000  # samples whose graphs are used where there are more
+MOST = 150  # clusters in these graphs, if no limit is given
+N_SCALINGS = 2  # of the graphs, the first of those that suit the views
+LONGEST = 5  # numbers on the list
+BESIDE = 0.5  # what the evidence of the steps beside a number counts
+SUREST = 0.98  # agreement from which the odds of a rule grow no further
+LEAST = 0.01  # agreement that any rule is credited with
+PROPOSED = 0.5  # of its largest score: a rule proposes the numbers that have so much
+SHARE = 0.1  # of a cluster that goes to another one: less is not a part of it
+ALL_UP_TO = 20  # clusters; above, steps of 10%
+
+Scores = Mapping[int, float]  # by number of clusters
+
+
+class Spectrum(NamedTuple):
+    """The largest eigenvalues of a normalized graph, largest first, and their eigenvectors."""
+
+    setting: dict[str, Any]
+    eigenvalues: np.ndarray
+    vectors: np.ndarray
 
 
 class Evidence(TypedDict, total=False):
@@ -69,9 +113,6 @@ class Evidence(TypedDict, total=False):
     nesting: list[dict[str, Any]]
     graph: dict[str, list[Any]]
     drawn: str  # what the part of the samples that was looked at can miss; "" if it was all
-
-
-Spectrum = tuple[dict[str, Any], np.ndarray, np.ndarray]  # setting, eigenvalues, eigenvectors
 
 
 def count_clusters(
@@ -98,7 +139,7 @@ def count_clusters(
     clusterings that it compares agree. The first of the list has the most votes, with half of those
     for the numbers beside it. The others, four at most, cover the evidence: each has the most of
     what is left when the numbers on the list and those beside them, within 1 or 10%, are struck out
-    (`polyspan.selection.shortlist`).
+    (`shortlist`).
     Several of them may be right: data can have coarse clusters and fine ones within them.
 
     With more than 4,000 samples (10,000 with a GPU as ``device``), settings of `AnchorGRMSC` with
@@ -139,7 +180,7 @@ def count_clusters(
         ``gap`` and ``stability`` between settings, ``modularity`` and ``agreement`` of the mean
         graph's clusters with the views.
         ``nesting``: which of the mean graph's clusters, numbered by size, split from one number on
-        the list to the next larger one (`polyspan.selection.shortlist.nesting`). ``graph``: all
+        the list to the next larger one (`nesting`). ``graph``: all
         that was measured on the neighbor graphs. Of the rule ``"settings"``: ``candidates``
         (numbers, the largest gap first), ``gaps`` and ``stability`` (one for each candidate;
         stability is 1 where there is only one setting, from about 3,500 samples until anchors are
@@ -166,68 +207,355 @@ def count_clusters(
         check_device("count_clusters", device)
     number = int(check_random_state(random_state).randint(2**31))
     with sharing():
-        found = check_views(views, missing=True)
-        return count(found, number, max_clusters, progress, device, deadline)
+        part = all_of(check_views(views, missing=True))
+        exact = exactly(part.views, device)
+        return count(part, number, exact, max_clusters, progress, device, deadline)
 
 
 def count(
-    views: Views,
-    number: int,
-    max_clusters: int | None,
-    progress: Tell | None,
-    device: str | None,
+    part: Part,
+    seed: int,
+    exact: bool,
+    max_clusters: int | None = None,
+    progress: Tell | None = None,
+    device: str | None = None,
     deadline: float | None = None,
-    among: int | None = None,
+    scales: Sequence[Scale] | None = None,
 ) -> tuple[int, Evidence]:
     """Do the work of `count_clusters`; call it inside `sharing`.
 
-    The views may be a part, drawn at random, of ``among`` samples.
+    ``exact`` says whether there are few enough samples for `GRMSC`, and ``scales`` are the scalings
+    of their graphs.
     """
-    n = views.n_samples
+    views, n = part.views, part.views.n_samples
     check_countable(n)
     limit = min(max(2, n // FEWEST) if max_clusters is None else max_clusters, n - 1)
-    exact = exactly(views, device)
     if not exact:
         limit = min(limit, ANCHORS // 5 if max_clusters is None else COUNTED - 1)
-    graphs = _embedded(views, min(limit, MOST) if max_clusters is None else limit, number)
+    few = sample_of(views, SEEN, seed)
+    most = min(limit, few.n_samples - 1, MOST if max_clusters is None else limit)
+    graphs = None
+    with suppress(MemoryError, ValueError):  # if no scaling is possible
+        graphs = embed_graphs(view_graphs(few, scales), most)
     measured = {} if graphs is None else measure_numbers(graphs, deadline)
-    spectra: Iterator[Spectrum] = iter(())
-    if exact:
-        spectra = _exact_spectra(views, limit, progress, device)
-    elif all(missing_rows(X) is None for X in views.arrays):  # AnchorGRMSC needs every view
-        spectra = _anchor_spectra(views, limit, number, progress)
-    found = _in_time(spectra, deadline)
-    vectors = [V for _, _, V in found or [_mean_graph(graphs)]]
-    evidence = _compare_settings(found or [_mean_graph(graphs)], number)
+    spectra: list[Spectrum] = []
+    if deadline is None or time.perf_counter() < deadline:
+        with suppress(OutOfTime), stopping(deadline):
+            for spectrum in _spectra(part, limit, seed, exact, progress, device):
+                spectra.append(spectrum)
+    if not spectra and graphs is None:
+        raise ValueError("No number of clusters could be estimated in this time: pass n_clusters.")
+    if not spectra and graphs is not None:
+        spectra = [graphs.mean]
+    evidence = _compare_settings(spectra, seed)
     if graphs is not None:
         evidence["graph"] = {
             "numbers": list(measured),
-            "modularity": [a for a, _ in measured.values()],
-            "agreement": [b for _, b in measured.values()],
-            "eigenvalues": graphs.eigenvalues.tolist(),
+            "modularity": [inside for inside, _ in measured.values()],
+            "agreement": [agree for _, agree in measured.values()],
+            "eigenvalues": graphs.mean.eigenvalues.tolist(),
             "scales": graphs.graphs.scales,
         }
     rules = rule_scores(evidence)
-    proposals = shortlist(rules, rule_agreement(evidence, rules))
     rows: list[dict[str, Any]] = []
-    for c, names, score in proposals:
+    for c, names, score in shortlist(rules, rule_agreement(evidence, rules)):
         row = {"n_clusters": c, "rules": names, "score": score}
         row["gap"] = evidence["eigenvalues"][c - 1] - evidence["eigenvalues"][c]
-        row["stability"] = stability_of(vectors, c, number)
-        row["modularity"], row["agreement"] = None, None
-        if graphs is not None:
-            row["modularity"], row["agreement"] = measured.get(c) or measure(graphs, c)
+        row["stability"] = stability_of([spectrum.vectors for spectrum in spectra], c, seed)
+        in_views = (None, None) if graphs is None else measured.get(c) or measure(graphs, c)
+        row["modularity"], row["agreement"] = in_views
         rows.append(row)
-    evidence |= {"chosen": proposals[0].n_clusters, "shortlist": rows, "nesting": []}
-    evidence["drawn"] = tell_drawn(among or n, min(n, SEEN))
-    if graphs is not None:
-        labels = {c: cluster_vectors(graphs.vectors[:, :c]) for c, _, _ in proposals}
-        evidence["nesting"] = nesting(labels)
-    return evidence["chosen"], evidence
+    numbers = [row["n_clusters"] for row in rows]
+    V = None if graphs is None else graphs.mean.vectors
+    labels = {} if V is None else {c: cluster_vectors(V[:, :c]) for c in numbers}
+    evidence |= {"chosen": numbers[0], "shortlist": rows, "nesting": nesting(labels)}
+    evidence["drawn"] = tell_drawn(part.among, min(n, SEEN))
+    return numbers[0], evidence
+
+
+def check_countable(n: int) -> None:
+    """Refuse too few samples to count clusters in."""
+    if n < 5:
+        raise ValueError(
+            f"The number of clusters cannot be estimated from {plural(n, 'sample')}: "
+            "pass n_clusters."
+        )
+
+
+# ---- solutions -----------------------------------------------------------------------------------
+
+
+def _spectra(
+    part: Part, limit: int, seed: int, exact: bool, progress: Tell | None, device: str | None
+) -> Iterator[Spectrum]:
+    """``limit + 1`` eigenvalues of the graph of every setting; AnchorGRMSC needs every view."""
+    views = part.views if exact else sample_of(part.views, COUNTED, seed)
+    n, method = views.n_samples, "GRMSC" if exact else "AnchorGRMSC"
+    settings = exact_solves(n) if exact else anchor_solves(min(n, max(ANCHORS, 2 * limit)))
+    if part.lacking and not exact:
+        settings = []
+    for done, setting in enumerate(settings):
+        if progress is not None:
+            progress(done, len(settings), f"number of clusters: {method} {setting}")
+        try:
+            if exact:
+                w, V = top_eigenvectors(exact_affinity(views, setting, device), limit + 1)
+            else:
+                w, V = _anchor_eigenvectors(views, setting, limit + 1, seed)
+        except MemoryError:
+            if setting["scale"] == "unit":
+                raise
+            continue  # this scaling makes wide sparse views dense, the other does not
+        yield Spectrum(setting, w, V)
+
+
+def exact_affinity(views: Views, setting: dict[str, Any], device: str | None) -> np.ndarray:
+    """The sparse affinity of a setting of `GRMSC`; a consensus needs most of these anyway."""
+    Z = GRMSC(2, **setting, device=device).represent(views)  # the same for any number of clusters
+    return affinity_matrix(Z, "sparse", 10).toarray()
+
+
+def _anchor_eigenvectors(
+    views: Views, setting: dict[str, Any], c: int, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same as `top_eigenvectors`, of the graph of a setting of `AnchorGRMSC`."""
+    model = AnchorGRMSC(2, **setting, random_state=seed).fit(views)
+    with Threads(model.n_jobs) as workers:
+        Z = model.representation_.T
+        w, graph = link_spectrum(workers, [Z], c, model.n_kept)
+        return w[::-1], embed(Z, graph)[:, ::-1]
+
+
+def _compare_settings(spectra: list[Spectrum], seed: int) -> Evidence:
+    """Gaps of the mean spectrum, agreement between settings, and their products."""
+    mean = np.mean([spectrum.eigenvalues for spectrum in spectra], axis=0)
+    gaps = _gaps(mean)
+    candidates = [int(i) + 2 for i in np.argsort(-gaps, kind="stable")[:N_CANDIDATES]]
+    stability = [
+        stability_of([spectrum.vectors for spectrum in spectra], c, seed) for c in candidates
+    ]
+    scores = np.array([gaps[c - 2] * s for c, s in zip(candidates, stability, strict=True)])
+    largest = [int(np.argmax(_gaps(spectrum.eigenvalues))) + 2 for spectrum in spectra]
+    return {
+        "candidates": candidates,
+        "gaps": [float(gaps[c - 2]) for c in candidates],
+        "stability": stability,
+        "scores": [float(x) for x in scores / (scores.max() if scores.max() > 0 else 1.0)],
+        "votes": {str(c): largest.count(c) for c in sorted({*largest, *candidates})},
+        "eigenvalues": [float(x) for x in mean],
+        "settings": [spectrum.setting for spectrum in spectra],
+    }
+
+
+def _gaps(w: np.ndarray) -> np.ndarray:
+    """Gaps after 2, 3, ... eigenvalues."""
+    return w[1:-1] - w[2:]
+
+
+def stability_of(vectors: list[np.ndarray], c: int, seed: int) -> float:
+    """Mean adjusted Rand index between the settings' clusterings into c clusters."""
+    labels = [cluster_rows(V[:, :c], c, n_init=5, random_state=seed) for V in vectors]
+    pairs = [adjusted_rand_score(a, b) for a, b in combinations(labels, 2)]
+    return float(np.mean(pairs)) if pairs else 1.0
+
+
+# ---- graphs of the views -------------------------------------------------------------------------
+
+
+class ViewGraphs(NamedTuple):
+    """Neighbor graphs of the samples that are looked at."""
+
+    mean: sp.csr_array
+    views: list[sp.csr_array]  # one for each view; for a single view, one for each scaling
+    scales: list[list[Scaling]]  # one scaling for each view
+
+
+class Embedded(NamedTuple):
+    """Graphs with the eigenvectors that they are clustered by."""
+
+    graphs: ViewGraphs
+    mean: Spectrum
+    rows: list[np.ndarray]  # for every graph of a view, the samples that have the view
+    vectors: list[np.ndarray]  # its eigenvectors, for these samples
+
+
+def labels_for(
+    views: Any,
+    numbers: Sequence[int],
+    scales: Sequence[Scale] | None = None,
+    seed: int | None = None,
+) -> dict[int, np.ndarray]:
+    """Cluster the mean graph of the views into several numbers of clusters.
+
+    The eigenvectors are computed once.
+
+    Parameters
+    ----------
+    views : list, tuple or dict of (n, d_k) arrays, or one (n, d) array
+        The views; samples may lack some.
+    numbers : list of int
+        Numbers of clusters, 1 or more and below n.
+    scales : list, default=None
+        The scalings whose graphs are averaged, each for all views or one per view. None is the
+        first two that suit the values.
+    seed : int, default=None
+        Seeds restarts of k-means; None has no restarts and is not random.
+
+    Returns
+    -------
+    dict of int to (n,) array
+        Labels by number of clusters. Clusters are numbered by size, the largest is 0.
+
+    Examples
+    --------
+    >>> from polyspan.datasets import make_subspaces
+    >>> data = make_subspaces(n_samples=90, n_clusters=3, noise=0.1, random_state=1)
+    >>> {c: np.bincount(labels).tolist() for c, labels in labels_for(data.views, [1, 3]).items()}
+    {1: [90], 3: [30, 30, 30]}
+    """
+    checked = views if isinstance(views, Views) else check_views(views, missing=True)
+    graphs = view_graphs(checked, scales)
+    V = top_eigenvectors(graphs.mean, max(numbers))[1]
+    return {c: cluster_vectors(V[:, :c], seed) for c in numbers}
+
+
+def view_graphs(views: Views, scales: Sequence[Scale] | None = None) -> ViewGraphs:
+    """Neighbor graphs of the views, each the mean over the scalings that fit into memory.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 1.0], [0.0, 2.0], [1.0, 0.0], [2.0, 0.1]])
+    >>> found = view_graphs(check_views([X, X]), ["unit"])
+    >>> len(found.views), found.scales, found.mean.shape
+    (2, [['unit', 'unit']], (4, 4))
+    """
+    if scales is None:
+        scales = scalings_for(views)[:N_SCALINGS]
+    k = min(NEIGHBORS, views.n_samples - 1)
+    by_scale: list[list[sp.csr_array]] = []
+    means, used, failed = [], [], None
+    for scale in scales:
+        try:
+            Xs = numpy_views(views, scale)
+            graphs = [neighbor_graph(X, k) for X in Xs]
+        except (MemoryError, ValueError) as error:  # too wide to be dense, or too large unscaled
+            failed = error
+            continue
+        by_scale.append([sp.csr_array((A + A.T) / 2) for A in graphs])
+        means.append(mean_of_graphs(graphs, Xs))
+        used.append(scaling_per_view(scale, len(Xs)))
+    if not by_scale:
+        raise failed or ValueError("scales is empty: give at least one scaling.")
+    several = [sp.csr_array(sum(same) / len(by_scale)) for same in zip(*by_scale, strict=True)]
+    parts = several if len(several) > 1 else [graphs[0] for graphs in by_scale]
+    return ViewGraphs(sp.csr_array(sum(means) / len(means)), parts, used)
+
+
+def top_eigenvectors(W: Any, c: int) -> tuple[np.ndarray, np.ndarray]:
+    """The c largest eigenvalues of the normalized graph and their eigenvectors, largest first.
+
+    Examples
+    --------
+    >>> W = sp.csr_array(np.kron(np.eye(2), np.ones((3, 3))))
+    >>> top_eigenvectors(W, 3)[0].round(12) + 0.0
+    array([1., 1., 0.])
+    """
+    w, V, _ = spectral_eigenvectors(W, c)
+    return w[::-1], V[:, ::-1]
+
+
+def embed_graphs(graphs: ViewGraphs, limit: int) -> Embedded:
+    """Compute the eigenvectors for up to this many clusters."""
+    rows = [np.flatnonzero(np.asarray(S.sum(axis=1)).ravel() > 0) for S in graphs.views]
+    w, V = top_eigenvectors(graphs.mean, min(limit + 1, graphs.mean.shape[0]))
+    vectors = [
+        top_eigenvectors(S[there][:, there], min(limit, len(there)))[1]
+        for S, there in zip(graphs.views, rows, strict=True)
+    ]
+    return Embedded(graphs, Spectrum({"method": "MeanGraph"}, w, V), rows, vectors)
+
+
+def measure(embedded: Embedded, c: int) -> tuple[float, float]:
+    """Modularity and agreement of c clusters of the mean graph, means over the views.
+
+    Modularity is that of the clusters on the graph of a view. Agreement is the adjusted Rand index
+    with the clusters of that graph alone; it is 0 by chance for any number of clusters.
+
+    Examples
+    --------
+    >>> from polyspan.datasets import make_subspaces
+    >>> data = make_subspaces(n_samples=90, n_clusters=3, noise=0.1, random_state=1)
+    >>> found = embed_graphs(view_graphs(check_views(data.views)), 6)
+    >>> max(range(2, 7), key=lambda c: np.prod(measure(found, c)))
+    3
+    """
+    labels = cluster_vectors(embedded.mean.vectors[:, :c])
+    inside = [modularity(S, labels) for S in embedded.graphs.views]
+    agree = [
+        adjusted_rand_score(labels[there], cluster_vectors(U[:, :c]))
+        for there, U in zip(embedded.rows, embedded.vectors, strict=True)
+    ]
+    return float(np.mean(inside)), float(np.mean(agree))
+
+
+def measure_numbers(
+    embedded: Embedded, deadline: float | None = None
+) -> dict[int, tuple[float, float]]:
+    """Modularity and agreement of every number to try, small ones first, while there is time."""
+    measured = {}
+    for c in numbers_to_try(len(embedded.mean.eigenvalues) - 1):
+        measured[c] = measure(embedded, c)
+        if deadline is not None and time.perf_counter() >= deadline:
+            break
+    return measured
+
+
+def cluster_vectors(V: np.ndarray, seed: int | None = None) -> np.ndarray:
+    """Cluster the rows of c eigenvectors into c clusters, numbered by size.
+
+    k-means on rows of unit length starts from `clusters_by_rotation`; a seed adds ten random
+    restarts.
+
+    Examples
+    --------
+    >>> V = np.repeat(np.eye(2), [1, 3], axis=0) / np.sqrt([1, 3])
+    >>> cluster_vectors(V).tolist()
+    [1, 0, 0, 0]
+    """
+    c, Y = V.shape[1], unit_rows(V)
+    first, pivots = clusters_by_rotation(V)
+    centers = Y[pivots].copy()
+    for j in np.unique(first):
+        centers[j] = Y[first == j].mean(axis=0)
+    with quiet_kmeans():
+        model = KMeans(c, init=centers, n_init=1, max_iter=30).fit(Y)
+        if seed is not None:
+            restarted = KMeans(c, n_init=10, random_state=seed).fit(Y)
+            model = min(model, restarted, key=lambda fitted: fitted.inertia_)
+    return by_size(model.labels_)
+
+
+def by_size(labels: np.ndarray) -> np.ndarray:
+    """Number the clusters by size; of two that are equal, the one seen first is first.
+
+    Examples
+    --------
+    >>> by_size(np.array([5, 2, 2, 7])).tolist()
+    [1, 0, 0, 2]
+    """
+    _, first, inverse, sizes = np.unique(
+        labels, return_index=True, return_inverse=True, return_counts=True
+    )
+    places = np.empty(len(sizes), dtype=np.int64)
+    places[np.lexsort((first, -sizes))] = np.arange(len(sizes))
+    return places[inverse]
+
+
+# ---- rules and the short list --------------------------------------------------------------------
 
 
 def rule_scores(evidence: Evidence) -> dict[str, dict[int, float]]:
-    """What every rule says of every number of clusters, for `polyspan.selection.shortlist`.
+    """What every rule says of every number of clusters, for `shortlist`.
 
     Examples
     --------
@@ -261,132 +589,154 @@ def rule_agreement(evidence: Evidence, rules: dict[str, dict[int, float]]) -> di
     >>> rule_agreement(evidence, rule_scores(evidence))
     {'views': 0.9, 'mean graph': 0.5}
     """
-    found = {}
+    agreement = {}
     for rule, scores in rules.items():
         best = max(scores, key=lambda c: scores[c])
         if rule == "settings":
-            measured = dict(zip(evidence["candidates"], evidence["stability"], strict=True))
+            numbers, measured = evidence["candidates"], evidence["stability"]
         else:
-            graph = evidence["graph"]
-            measured = dict(zip(graph["numbers"], graph["agreement"], strict=True))
-        found[rule] = measured[min(measured, key=lambda c: abs(c - best))]
-    if len(evidence["settings"]) == 1 and "settings" in found:
-        found["settings"] = 0.5
-    return found
+            numbers, measured = evidence["graph"]["numbers"], evidence["graph"]["agreement"]
+        agreement[rule] = measured[int(np.argmin(np.abs(np.array(numbers) - best)))]
+    if len(evidence["settings"]) == 1 and "settings" in agreement:
+        agreement["settings"] = 0.5
+    return agreement
 
 
-def _embedded(views: Views, limit: int, number: int) -> Embedded | None:
-    """The neighbor graphs of at most `SEEN` samples; None if no scaling of them is possible."""
-    try:
-        few = sample_of(views, SEEN, number)
-        return embed_graphs(view_graphs(few), min(limit, few.n_samples - 1))
-    except (MemoryError, ValueError):
-        return None
+class Proposal(NamedTuple):
+    """A number on the short list."""
+
+    n_clusters: int
+    rules: list[str]  # that give it, or a number of the same step, half of their best score
+    score: float  # from 0 to 1: its share of the votes, and half of those beside it
 
 
-def _mean_graph(graphs: Embedded | None) -> Spectrum:
-    """The mean graph in place of solutions, when there are none."""
-    if graphs is None:
-        raise ValueError("No number of clusters could be estimated in this time: pass n_clusters.")
-    return {"method": "MeanGraph"}, graphs.eigenvalues, graphs.vectors
+def shortlist(
+    rules: Mapping[str, Scores], agreement: Mapping[str, float] | None = None
+) -> list[Proposal]:
+    """Choose at most five numbers of clusters by the scores that several rules give.
+
+    Parameters
+    ----------
+    rules : dict of str to dict
+        For every rule, scores by number of clusters.
+    agreement : dict of str to float, default=None
+        How far the clusterings of each rule agree, up to 1; None counts all rules alike.
+
+    Returns
+    -------
+    list of Proposal
+        At most five, by their scores.
+
+    Examples
+    --------
+    >>> rules = {"a": {2: 0.2, 5: 0.8, 6: 0.9, 9: 0.5}, "b": {4: 0.1, 5: 0.6, 30: 0.3}}
+    >>> [(c, names, round(score, 2)) for c, names, score in shortlist(rules)]
+    [(5, ['a', 'b'], 0.59), (30, ['b'], 0.15), (9, ['a'], 0.1), (2, [], 0.04)]
+    >>> [one.n_clusters for one in shortlist(rules, {"a": 0.95, "b": 0.5})]
+    [6, 9, 4, 2, 30]
+    """
+    scaled = {rule: _relative(scores) for rule, scores in rules.items() if scores}
+    steps = numbers_to_try(max((c for scores in scaled.values() for c in scores), default=2))
+    by_step = {rule: _by_step(scores, steps) for rule, scores in scaled.items()}
+    sure = np.array([0.5 if agreement is None else agreement[rule] for rule in by_step])
+    sure = np.clip(sure, LEAST, SUREST)
+    relative = np.array(list(by_step.values()))
+    shares = relative / np.maximum(relative.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    votes = _support(np.average(shares, axis=0, weights=sure / (1 - sure)))
+    left = np.average(relative, axis=0, weights=sure / (1 - sure))
+    chosen = [int(np.argmax(votes.round(12)))]
+    for _ in range(LONGEST - 1):
+        left[max(0, chosen[-1] - 1) : chosen[-1] + 2] = 0
+        support = _support(left)
+        if support.max() <= 0:
+            break
+        chosen.append(int(np.argmax(support.round(12))))
+    proposals = []
+    for i in chosen:
+        names = [rule for rule, scores in by_step.items() if scores[i] >= PROPOSED]
+        proposals.append(Proposal(_best_of_step(scaled, steps, i), names, float(votes[i])))
+    return sorted(proposals, key=lambda proposal: -proposal.score)
 
 
-def _in_time(spectra: Iterator[Spectrum], deadline: float | None) -> list[Spectrum]:
-    """Those that are found before the deadline."""
-    found: list[Spectrum] = []
-    if deadline is None or time.perf_counter() < deadline:
-        with suppress(OutOfTime), stopping(deadline):
-            for one in spectra:
-                found.append(one)
-    return found
+def _support(evidence: np.ndarray) -> np.ndarray:
+    """The evidence for every step, and half of that beside it."""
+    return evidence + BESIDE * (np.r_[0, evidence[:-1]] + np.r_[evidence[1:], 0])
 
 
-def _compare_settings(found: list[Spectrum], number: int) -> Evidence:
-    """Gaps of the mean spectrum, agreement between settings, and their products."""
-    spectra, vectors = [w for _, w, _ in found], [V for _, _, V in found]
-    mean = np.mean(spectra, axis=0)
-    gaps = _gaps(mean)
-    candidates = [int(i) + 2 for i in np.argsort(-gaps, kind="stable")[:N_CANDIDATES]]
-    stability = [stability_of(vectors, c, number) for c in candidates]
-    scores = np.array([gaps[c - 2] * s for c, s in zip(candidates, stability, strict=True)])
-    own = [int(np.argmax(_gaps(w))) + 2 for w in spectra]
-    return {
-        "candidates": candidates,
-        "gaps": [float(gaps[c - 2]) for c in candidates],
-        "stability": stability,
-        "scores": [float(x) for x in scores / (scores.max() if scores.max() > 0 else 1.0)],
-        "votes": {str(c): own.count(c) for c in sorted({*own, *candidates})},
-        "eigenvalues": [float(x) for x in mean],
-        "settings": [params for params, _, _ in found],
-    }
+def numbers_to_try(limit: int) -> list[int]:
+    """Every number from 2 to 20, then steps of 10%.
+
+    Examples
+    --------
+    >>> numbers_to_try(5), numbers_to_try(30)[18:]
+    ([2, 3, 4, 5], [20, 22, 24, 26, 29])
+    """
+    numbers = [2]
+    while numbers[-1] < limit:
+        last = numbers[-1]
+        numbers.append(last + 1 if last < ALL_UP_TO else max(last + 1, round(1.1 * last)))
+    return [c for c in numbers if c <= limit]
 
 
-def _gaps(w: np.ndarray) -> np.ndarray:
-    """Gaps after 2, 3, ... eigenvalues."""
-    return w[1:-1] - w[2:]
+def _relative(scores: Scores) -> dict[int, float]:
+    """Divide scores by the largest; negative ones are zero."""
+    most = max(scores.values())
+    return {c: max(0.0, x) / most if most > 0 else 0.0 for c, x in scores.items()}
 
 
-def check_countable(n: int) -> None:
-    """Refuse too few samples to count clusters in."""
-    if n < 5:
-        raise ValueError(
-            f"The number of clusters cannot be estimated from {n} sample{'s' * (n != 1)}: "
-            "pass n_clusters."
-        )
+def _step(steps: list[int], c: int) -> int:
+    """Which step a number belongs to: the nearest, of two the smaller."""
+    return int(np.argmin(np.abs(np.array(steps) - c)))
 
 
-def _exact_spectra(
-    views: Views, limit: int, progress: Tell | None, device: str | None
-) -> Iterator[Spectrum]:
-    """Settings, ``limit + 1`` eigenvalues and eigenvectors of their graphs, largest first."""
-    for params, W in exact_affinities(views, progress, device):
-        w, V = highest_eigenpairs(normalized(W), limit + 1)
-        yield params, w[::-1], V[:, ::-1]
+def _by_step(scores: Scores, steps: list[int]) -> np.ndarray:
+    """The best score of a rule in every step."""
+    best = np.zeros(len(steps))
+    for c, score in scores.items():
+        i = _step(steps, c)
+        best[i] = max(best[i], score)
+    return best
 
 
-def _anchor_spectra(
-    views: Views, limit: int, number: int, progress: Tell | None
-) -> Iterator[Spectrum]:
-    """The same for the graphs of `AnchorGRMSC`, on at most `COUNTED` samples."""
-    views = sample_of(views, COUNTED, number)
-    settings = anchor_solves([min(views.n_samples, max(ANCHORS, 2 * limit))])
-    for done, params in enumerate(settings):
-        if progress is not None:
-            progress(done, len(settings), f"number of clusters: AnchorGRMSC {params}")
-        model = AnchorGRMSC(2, **params, random_state=number)
-        try:
-            model.fit(views)
-        except MemoryError:
-            if params["scale"] == "unit":
-                raise
-            continue  # this scaling makes wide sparse views dense, the other does not
-        with Threads(model.n_jobs) as workers:
-            Zs = [model.representation_.T]
-            w, graph = link_spectrum(workers, Zs, limit + 1, model.n_kept)
-            yield params, w[::-1], embed(Zs[0], graph)[:, ::-1]
+def _best_of_step(scaled: Mapping[str, Scores], steps: list[int], i: int) -> int:
+    """The number of a step that the rules prefer: above 20 a step has several."""
+    sums = {steps[i]: 0.0}
+    for scores in scaled.values():
+        for c, x in scores.items():
+            if _step(steps, c) == i:
+                sums[c] = sums.get(c, 0.0) + x
+    return max(sums, key=lambda c: sums[c])
 
 
-def exact_affinities(
-    views: Views, progress: Tell | None, device: str | None
-) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
-    """Settings of `GRMSC` and their sparse affinities; a consensus needs most of these anyway."""
-    n = views.n_samples
-    solves = exact_solves(n, (30, 10))
-    for done, params in enumerate(solves):
-        if progress is not None:
-            progress(done, len(solves), f"number of clusters: GRMSC {params}")
-        model = GRMSC(2, **params, device=device)  # the solution is the same for any number
-        try:
-            Z = model.represent(views)
-        except MemoryError:
-            if params["scale"] == "unit":
-                raise
-            continue  # this scaling makes wide sparse views dense, the other does not
-        yield params, affinity_matrix(Z, "sparse", 10).toarray()
+def nesting(labels: Mapping[int, np.ndarray]) -> list[dict[str, Any]]:
+    """Say which clusters split from one number of clusters to the next larger one.
 
+    Parameters
+    ----------
+    labels : dict of int to (n,) array
+        Labels by number of clusters, 0 and up.
 
-def stability_of(vectors: list[np.ndarray], c: int, number: int) -> float:
-    """Mean adjusted Rand index between the settings' clusterings into c clusters."""
-    found = [cluster_rows(V[:, :c], c, n_init=5, random_state=number) for V in vectors]
-    pairs = [adjusted_rand_score(a, b) for a, b in combinations(found, 2)]
-    return float(np.mean(pairs)) if pairs else 1.0
+    Returns
+    -------
+    list of dict
+        For every pair of neighboring numbers ``from`` and ``to``, and ``splits``: for every
+        cluster of the smaller number that splits, as a string, the clusters of the larger one that
+        have at least 10% of it, the largest part first.
+
+    Examples
+    --------
+    >>> two, three = np.array([0, 0, 0, 0, 1, 1]), np.array([0, 0, 0, 2, 1, 1])
+    >>> nesting({2: two, 3: three})
+    [{'from': 2, 'to': 3, 'splits': {'0': [0, 2]}}]
+    """
+    nested = []
+    for small, large in pairwise(sorted(labels)):
+        splits = {}
+        for j in range(small):
+            parts = np.bincount(labels[large][labels[small] == j], minlength=large)
+            order = np.argsort(-parts, kind="stable")
+            held = [int(i) for i in order if parts[i] and parts[i] >= SHARE * parts.sum()]
+            if len(held) > 1:
+                splits[str(j)] = held
+        nested.append({"from": small, "to": large, "splits": splits})
+    return nested

@@ -8,15 +8,13 @@ once more by how often the best third put them together.
 """
 
 import html
+import math
 import time
 import warnings
 from collections.abc import Sequence
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.base import clone
 from sklearn.utils import check_random_state, estimator_html_repr
 
 from polyspan.base import About, Labels, MultiViewClusterer, TakesFiles
@@ -26,23 +24,40 @@ from polyspan.inputs.choice import choose_scaling, scalings_for
 from polyspan.inputs.params import PerView, device_or_none, fitted, integer, param, real
 from polyspan.inputs.scaling import SCALES, Scale, Scaling, scaling_per_view
 from polyspan.inputs.views import Views
-from polyspan.progress import telling
+from polyspan.progress import Tell, telling
 from polyspan.runtime.arrays import Array
 from polyspan.runtime.cache import sharing
 from polyspan.runtime.devices import check_device
-from polyspan.runtime.messages import own_warnings, view_title
-from polyspan.selection.camps import Merge, alternatives
-from polyspan.selection.consensus import FEWEST, consensus, pairwise_nmi, rank_members
-from polyspan.selection.count import Evidence, check_countable, count
-from polyspan.selection.drawn import Part, all_of, draw_part
-from polyspan.selection.grids import MANY_SCALINGS, chunked_members, default_members, exactly
-from polyspan.selection.many import consensus_on_workers
-from polyspan.selection.members import Row, fit_members, html_table, tell_lost, text_table
+from polyspan.runtime.memory import known_memory
+from polyspan.runtime.messages import own_warnings, plural, view_title
+from polyspan.selection import pool
+from polyspan.selection.consensus import FEWEST, find_rivals, merge_members, merging, refined
+from polyspan.selection.count import N_SCALINGS, Evidence, check_countable, count, labels_for
+from polyspan.selection.evidence import Part, all_of, draw_part, scaled_graphs, view_modularity
 from polyspan.selection.placing import Placing, kept_for_placing
-from polyspan.selection.quality import scaled_neighbors, symmetric_graphs, view_modularity
-from polyspan.selection.refining import refined
 from polyspan.selection.structure import Structure, find_structure
-from polyspan.selection.viewgraphs import labels_for
+
+MANY_SCALINGS = 2  # vote where solutions are not exact: the best, and one other
+
+
+class Scalings(NamedTuple):
+    """How the views are scaled."""
+
+    voting: list[tuple[Scaling, ...]]  # in which the pool runs, one per view in each
+    best: list[Scaling]  # of every view
+    sentences: list[str]  # likewise: how it is scaled, and why
+    counting: list[tuple[Scaling, ...]] | None  # for the number of clusters; None if one is given
+
+
+class Setting(NamedTuple):
+    """What is settled before any work."""
+
+    started: float  # as of `time.perf_counter`
+    deadline: float | None
+    seed: int
+    large: bool  # whether the views are dask arrays
+    part: Part  # samples that are looked at
+    exact: bool  # whether they are few enough for `GRMSC`
 
 
 def count_or_auto(value: Any) -> str | None:
@@ -64,7 +79,7 @@ def several_clusterers(value: Any) -> str | None:
     if value is None or (
         isinstance(value, list | tuple)
         and len(value) > 0
-        and all(isinstance(one, MultiViewClusterer) for one in value)
+        and all(isinstance(estimator, MultiViewClusterer) for estimator in value)
     ):
         return None
     return "None, or a list of polyspan's estimators such as [GRMSC(), ConcatSpectral()]"
@@ -130,7 +145,8 @@ class ConsensusClusterer(Placing, TakesFiles):
         ``"failed"`` or ``"not run"``) and ``reason``. `pandas.DataFrame` takes it as it is.
     member_labels_ : (m, n) array
         Labels of the members that ran, in the order of their rows in ``table_``; with more than
-        4,000 samples (10,000 on a GPU) after `polyspan.selection.refining`, unless in dask arrays.
+        4,000 samples (10,000 on a GPU) after `polyspan.selection.consensus.refined`, unless they
+        are in dask arrays.
     scaling_ : list of str
         One sentence for every view: how it is scaled, and why.
     alternatives_ : list of dict
@@ -197,7 +213,7 @@ class ConsensusClusterer(Placing, TakesFiles):
 
     certainty_: np.ndarray | None = fitted()
     n_clusters_: int = fitted()
-    table_: list[Row] = fitted()
+    table_: list[pool.Row] = fitted()
     member_labels_: np.ndarray = fitted()
     scaling_: list[str] = fitted()
     alternatives_: list[dict[str, Any]] = fitted()
@@ -229,100 +245,93 @@ class ConsensusClusterer(Placing, TakesFiles):
 
     def solve(self, views: Views, Xs: list[Array]) -> Labels:
         """Fit the members and find what they agree on."""
-        started = time.perf_counter()
-        deadline = None if self.budget is None else started + self.budget
-        seed = int(check_random_state(self.random_state).randint(2**31))
-        large = holds_dask(views)
-        part = draw_part(views, seed) if large else all_of(views)
-        few = part.views
-        scalings, sentences, first = self._scalings_that_vote(few, large)
-        structure = find_structure(few, first, seed, deadline, part.among)
-        evidence: Evidence = {}
-        with sharing(), telling(type(self).__name__, self.verbose) as tell:
-            if isinstance(self.n_clusters, str):
-                third = None if self.budget is None else started + self.budget / 3  # for counting
-                c, evidence = count(few, seed, None, tell, self.device, third, part.among)
-            else:
-                c = int(self.n_clusters)
-            members = self._members(part, c, seed, scalings, large)
-            kept = active_client(views.arrays) is not None  # what is large stays on the workers
-            table, labels = fit_members(
-                members,
-                views,
-                deadline=deadline,
-                reason="" if self.budget is None else f"the budget of {self.budget:g} s was spent",
-                tell=tell,
-                keep=kept,
-            )
-            near = scaled_neighbors(few, scalings)
-            graphs = symmetric_graphs(near)
-            if not large and not exactly(views, self.device):
-                labels = refined(graphs, labels, seed)
-            ran = [row for row in table if row["status"] == "ok"]
-            how = partial(consensus_on_workers, views) if large else consensus
-            merge = partial(how, n_clusters=c, random_state=seed)
-            merged, certainty, best = _merge(ran, labels, graphs, merge, part.rows)
-            rivals = alternatives(labels, ran, merged, graphs, c, seed, merge, part.rows)
-            nearest = members[next(i for i, row in enumerate(table) if row is ran[best])]
-            if not kept:
-                with own_warnings():
-                    warnings.simplefilter("ignore")  # the table has them
-                    nearest.fit(views)
-            by_number = {c: merged}
-            others = [row["n_clusters"] for row in evidence.get("shortlist", [])]
-            others = [one for one in others if one != c]
-            if others and not large:
-                by_number |= labels_for(views, others)
-        told = _too_few(ran, table)
+        with known_memory():
+            setting = self._settle(views)
+            _, deadline, seed, large, part, exact = setting
+            scalings = self._scalings(part.views, exact and not large)
+            structure = find_structure(part.views, scalings.best, seed, deadline, part.among)
+            with sharing(), telling(type(self).__name__, self.verbose) as tell:
+                c, evidence = self._count(setting, scalings, tell)
+                fits = self._fit_members(views, setting, scalings, c, tell)
+                near, graphs = scaled_graphs(part.views, scalings.voting)
+                labels = fits.labels if large or exact else refined(graphs, fits.labels, seed)
+                merge = merging(views if large else None, c, seed)
+                merged = merge_members(fits.ran, labels, graphs, merge, part.rows)
+                rivals = find_rivals(
+                    labels, fits.ran, merged.labels, graphs, c, seed, merge, part.rows
+                )
+                best = _fitted(fits.models[merged.nearest], views)
+                by_number = {c: merged.labels}
+                if not large:
+                    by_number |= _other_numbers(views, c, evidence)
+        complaints = _too_few(fits.table)
         learned = {
-            "certainty_": None if told else certainty,
+            "certainty_": None if complaints else merged.certainty,
             "n_clusters_": c,
-            "scaling_": sentences,
-            "table_": table,
+            "scaling_": scalings.sentences,
+            "table_": fits.table,
             "member_labels_": np.asarray(labels, dtype=np.int32),
             "evidence_": evidence,
             "labels_by_k_": by_number,
             "structure_": structure["verdict"],
             "structure_evidence_": structure,
             "alternatives_": rivals,
-            "modularity_": view_modularity(graphs, merged[part.rows]).tolist(),
-            "best_estimator_": nearest,
-            **kept_for_placing(few, scalings, near),
+            "modularity_": view_modularity(graphs, merged.labels[part.rows]).tolist(),
+            "best_estimator_": best,
+            **kept_for_placing(part.views, scalings.voting, near),
+            **({"_drawn": part.rows} if large else {}),
         }
-        if large:
-            learned["_drawn"] = part.rows
-        return Labels(merged, extras=learned, complaints=told)
+        return Labels(merged.labels, extras=learned, complaints=complaints)
 
-    def _scalings_that_vote(
-        self, views: Views, large: bool = False
-    ) -> tuple[list[tuple[Scaling, ...]], list[str], list[Scaling]]:
-        """Scalings of the pool, one per view in each; for every view a sentence, and the best."""
-        if isinstance(self.scale, str) and self.scale == "auto":
-            chosen = [choose_scaling(view, name) for view, name in views]
-            best = [one.allowed[0] for one in chosen]
-            suit = scalings_for(views)
-            if large or not exactly(views, self.device):
-                suit = list(dict.fromkeys([tuple(best), *suit]))[:MANY_SCALINGS]
-            return suit, [one.sentence for one in chosen], best
-        given = list(scaling_per_view(self.scale, len(views.arrays), type(self).__name__))
-        named = zip(views.names, given, strict=True)
-        return (
-            [tuple(given)],
-            [f"{view_title(name)}: {one!r}, as given" for name, one in named],
-            given,
-        )
+    def _settle(self, views: Views) -> Setting:
+        """Draw the samples that are looked at."""
+        started = time.perf_counter()
+        deadline = None if self.budget is None else started + self.budget
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        large = holds_dask(views)
+        part = draw_part(views, seed) if large else all_of(views)
+        return Setting(started, deadline, seed, large, part, pool.exactly(part.views, self.device))
 
-    def _members(
-        self, part: Part, c: int, seed: int, scalings: list[tuple[Scaling, ...]], large: bool
-    ) -> list[MultiViewClusterer]:
-        """Copies of the members, ready to be fitted."""
-        pool, as_given = self.members, self.scale != "auto"
-        if pool is None and large:
-            more: dict[str, Any] = {"device": self.device, "lacking": part.lacking}
-            pool = chunked_members(part.views, part.among, c, scalings, as_given=as_given, **more)
-        elif pool is None:
-            pool = default_members(part.views, c, self.device, scalings, as_given)
-        return [clone(one).set_params(n_clusters=c, random_state=seed) for one in pool]
+    def _scalings(self, views: Views, all_vote: bool) -> Scalings:
+        """Take the scalings that are given, or choose those that suit the values."""
+        if not (isinstance(self.scale, str) and self.scale == "auto"):
+            given = list(scaling_per_view(self.scale, len(views.arrays), type(self).__name__))
+            named = zip(views.names, given, strict=True)
+            sentences = [f"{view_title(name)}: {scale!r}, as given" for name, scale in named]
+            return Scalings([tuple(given)], given, sentences, None)
+        choices = [choose_scaling(view, name) for view, name in views]
+        best = [choice.allowed[0] for choice in choices]
+        suit = scalings_for(views, choices)
+        two = list(dict.fromkeys([tuple(best), *suit]))[:MANY_SCALINGS]
+        sentences = [choice.sentence for choice in choices]
+        return Scalings(suit if all_vote else two, best, sentences, suit[:N_SCALINGS])
+
+    def _count(
+        self, setting: Setting, scalings: Scalings, tell: Tell | None
+    ) -> tuple[int, Evidence]:
+        """The number of clusters, as given or estimated in a third of the budget."""
+        if not isinstance(self.n_clusters, str):
+            return int(self.n_clusters), {}
+        started, _, seed, _, part, exact = setting
+        third = None if self.budget is None else started + self.budget / 3
+        return count(part, seed, exact, None, tell, self.device, third, scalings.counting)
+
+    def _fit_members(
+        self, views: Views, setting: Setting, scalings: Scalings, c: int, tell: Tell | None
+    ) -> pool.Fits:
+        """Fit the members that were given, or the default pool."""
+        _, deadline, seed, large, part, exact = setting
+        if self.members is not None:
+            members = [pool.member_of(estimator) for estimator in self.members]
+        else:
+            kind = "chunked" if large else "exact" if exact else "many"
+            as_given = scalings.counting is None
+            members = pool.default_pool(part, c, scalings.voting, kind, self.device, as_given)
+        reason = "" if self.budget is None else f"the budget of {self.budget:g} s was spent"
+        on_cluster = active_client(views.arrays) is not None  # what is large stays there
+        limit = math.inf if on_cluster else pool.KEPT_BYTES
+        params = {"n_clusters": c, "random_state": seed}
+        return pool.fit_members(members, views, params, deadline, reason, tell, limit)
 
     def footprint(self, views: Views) -> tuple[float, float]:
         """Nothing of its own: a member that does not fit into memory fails without the others."""
@@ -335,10 +344,8 @@ class ConsensusClusterer(Placing, TakesFiles):
             super()._check_counts(n)
 
     def _free_memory(self) -> int | None:
-        """Bytes that are free where the members compute; refuses a device that is not there."""
-        if self.device is None:
-            return super()._free_memory()
-        return check_device(type(self).__name__, self.device)
+        """Not needed, see `footprint`; but a device that is not there is refused."""
+        return None if self.device is None else check_device(type(self).__name__, self.device)
 
     def _check_scales(self, n_views: int) -> None:
         scaling_per_view(self.scale, n_views, type(self).__name__)
@@ -352,69 +359,54 @@ class ConsensusClusterer(Placing, TakesFiles):
         """The parameters; after a fit, also the clusters and a short table of the members."""
         if not hasattr(self, "table_"):
             return repr(self)
-        table = text_table(self.table_, "group" if self.verbose else "family")
-        return "\n".join([repr(self), *self._found(), table])
+        table = pool.text_table(self.table_, "group" if self.verbose else "family")
+        return "\n".join([repr(self), *self._sentences(), table])
 
-    def _found(self) -> list[str]:
-        """The clusters, and the members that are lost, in sentences."""
+    def _sentences(self) -> list[str]:
+        """The clusters, and the members that are lost."""
         sizes = np.unique(self.labels_, return_counts=True)[1]
         shown = ", ".join(map(str, sizes[:20])) + ", ..." * (len(sizes) > 20)
-        found = f"{len(sizes)} cluster{'s' * (len(sizes) != 1)} in {len(self.labels_)} samples"
-        found += f" ({shown})"
+        clusters = f"{plural(len(sizes), 'cluster')} in {len(self.labels_)} samples ({shown})"
         if self.certainty_ is not None:
-            found += f", certainty {np.mean(self.certainty_):.2f} on average"
-        return [found, *tell_lost(self.table_)]
+            clusters += f", certainty {np.mean(self.certainty_):.2f} on average"
+        return [clusters, *pool.tell_lost(self.table_)]
 
     def _html_repr(self) -> str:
-        drawn = estimator_html_repr(self)
+        diagram = estimator_html_repr(self)
         if not hasattr(self, "table_"):
-            return drawn
-        told = "".join(f"<p>{html.escape(one)}</p>" for one in self._found())
-        return f"{drawn}{told}{html_table(self.table_)}"
+            return diagram
+        text = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self._sentences())
+        return f"{diagram}{text}{pool.html_table(self.table_)}"
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
         return super()._repr_mimebundle_(**options) | {"text/plain": str(self)}
 
 
-def _merge(
-    rows: list[Row],
-    labels: np.ndarray,
-    graphs: list[list[sp.csr_array]],
-    merge: Merge,
-    part: Any,
-) -> tuple[np.ndarray, np.ndarray, int]:
-    """Labels, certainty, and the nearest member in the consensus; completes the rows.
-
-    Members are ranked by a part of the samples, those of the graphs.
-    """
-    some = labels[:, part]
-    quality = np.array([view_modularity(graphs, one) for one in some])
-    families, groups = ([row[name] for row in rows] for name in ("family", "group"))
-    agreement, scores, weights = rank_members(some, families, groups, quality)
-    merged, certainty = merge(labels, weights)
-    nearness = pairwise_nmi(np.vstack([merged[part], some]))[0, 1:]
-    for i, row in enumerate(rows):
-        row |= {
-            "agreement": float(agreement[i]),
-            "modularity": float(quality[i].mean()),
-            "score": float(scores[i]),
-            "weight": float(weights[i]),
-            "nearness": float(nearness[i]),
-        }
-    return merged, certainty, int(np.argmax(np.where(weights > 0, nearness, -1)))
+def _fitted(model: MultiViewClusterer, views: Views) -> MultiViewClusterer:
+    """The member, fitted again if it was not kept."""
+    if not hasattr(model, "labels_"):
+        with own_warnings():
+            warnings.simplefilter("ignore")  # the table has them
+            model.fit(views)
+    return model
 
 
-def _too_few(rows: list[Row], table: list[Row]) -> tuple[Warning, ...]:
+def _other_numbers(views: Views, c: int, evidence: Evidence) -> dict[int, np.ndarray]:
+    """Labels for the other numbers on the short list, from the graphs that it was made by."""
+    numbers = [row["n_clusters"] for row in evidence.get("shortlist", [])]
+    others = [number for number in numbers if number != c]
+    if not others or "graph" not in evidence:
+        return {}
+    return labels_for(views, others, evidence["graph"]["scales"])
+
+
+def _too_few(table: list[pool.Row]) -> tuple[Warning, ...]:
     """A warning where the members in the consensus are too few, or too alike, to tell certainty."""
-    used = [row for row in rows if row["weight"] > 0]
+    used = [row for row in table if row["weight"] > 0]
     families = len({row["family"] for row in used})
     if len(used) >= FEWEST and families > 1:
         return ()
-    return (
-        UserWarning(
-            f"ConsensusClusterer: no certainty is given, because the consensus has {len(used)} "
-            f"member{'s' * (len(used) != 1)} of {families} famil{'ies' if families != 1 else 'y'}, "
-            f"and it takes at least {FEWEST} members of 2."
-            + "".join(f" {sentence}" for sentence in tell_lost(table))
-        ),
-    )
+    who = f"{plural(len(used), 'member')} of {plural(families, 'family', 'families')}"
+    words = f"ConsensusClusterer: no certainty is given, because the consensus has {who}, and it"
+    words += f" takes at least {FEWEST} members of 2."
+    return (UserWarning(" ".join([words, *pool.tell_lost(table)])),)

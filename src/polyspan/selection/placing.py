@@ -34,8 +34,7 @@ from polyspan.inputs.scaling import Scaling, feature_moments, numpy_views, scale
 from polyspan.inputs.views import Views, check_views
 from polyspan.runtime.arrays import Array, to_numpy
 from polyspan.runtime.messages import plural, view_names
-from polyspan.selection.quality import scalings_by_view
-from polyspan.selection.viewgraphs import NEIGHBORS
+from polyspan.selection.evidence import NEIGHBORS, scalings_by_view
 
 
 class Placed(NamedTuple):
@@ -64,7 +63,7 @@ def kept_for_placing(
     return {
         "_dictionary": [X.copy() if sp.issparse(X) else to_numpy(X) + 0 for X in views.arrays],
         "_view_scales": scalings_by_view(scalings),
-        "_near": [[(one.widths, one.mean_distances) for one in own] for own in near],
+        "_near": [[(found.widths, found.mean_distances) for found in of_view] for of_view in near],
     }
 
 
@@ -96,13 +95,13 @@ def place(
     """
     m, c = next(x.shape[0] for x in new if x is not None), n_clusters or int(labels.max()) + 1
     there = np.array([_has_view(x, m) for x in new])
-    q = np.array([max(one.weight, 0.0) for one in known])
+    q = np.array([max(view.weight, 0.0) for view in known])
     weights = _weights(q, there)
     votes, far = np.zeros((m, c)), np.zeros(there.shape)
-    for v, (one, x) in enumerate(zip(known, new, strict=True)):
+    for v, (view, x) in enumerate(zip(known, new, strict=True)):
         if (rows := np.flatnonzero(there[v])).size:
-            own, far[v, rows] = _place_in_view(one, x[rows], labels, c)
-            votes[rows] += weights[v, rows, None] * own
+            in_view, far[v, rows] = _place_in_view(view, x[rows], labels, c)
+            votes[rows] += weights[v, rows, None] * in_view
     last = np.sort(votes, axis=1)[:, ::-1]
     certainty = last[:, 0] - (last[:, 1] if c > 1 else 0.0)
     return Placed(np.argmax(votes, axis=1), certainty, _likeness(known, q, there, far), votes)
@@ -122,18 +121,18 @@ def _weights(q: np.ndarray, there: np.ndarray) -> np.ndarray:
 
 
 def _place_in_view(
-    one: Fitted, x: Any, labels: np.ndarray, c: int
+    view: Fitted, x: Any, labels: np.ndarray, c: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Votes in one view, and how far its samples are from their neighbors: means over scalings."""
-    if sp.issparse(one.X):
+    if sp.issparse(view.X):
         x = sp.csr_array(x)
     elif sp.issparse(x):
         x = x.toarray()
-    old, members = Views([one.X], [one.name]), sp.csr_array(np.eye(c)[labels])
+    old, members = Views([view.X], [view.name]), sp.csr_array(np.eye(c)[labels])
     votes, far = np.zeros((x.shape[0], c)), np.zeros(x.shape[0])
-    for scale, (widths, means) in zip(one.scales, one.near, strict=True):
+    for scale, (widths, means) in zip(view.scales, view.near, strict=True):
         X = numpy_views(old, scale)[0]
-        Q = scale_views(Views([x], [one.name]), scale, feature_moments(old, scale))[0]
+        Q = scale_views(Views([x], [view.name]), scale, feature_moments(old, scale))[0]
         k = min(NEIGHBORS, int(np.isfinite(means).sum()) - 1)  # as in the fit
         near = nearest_neighbors(X, k, Q)
         s = np.sqrt(near.nearest[:, :SEVENTH][:, -1])
@@ -141,10 +140,10 @@ def _place_in_view(
         power = near.squares / (s[near.rows] * widths[near.shares.indices])
         least = np.minimum.reduceat(power, near.shares.indptr[:-1])
         W = near.graph(np.exp(least[near.rows] - power))  # the nearest of a far sample keep a vote
-        own = (W @ members).toarray()
-        votes += own / own.sum(axis=1, keepdims=True)
+        sums = (W @ members).toarray()
+        votes += sums / sums.sum(axis=1, keepdims=True)
         far += _standing(near.mean_distances, means)
-    return votes / len(one.scales), far / len(one.scales)
+    return votes / len(view.scales), far / len(view.scales)
 
 
 def _standing(distances: np.ndarray, means: np.ndarray) -> np.ndarray:
@@ -157,19 +156,17 @@ def _likeness(
     known: Sequence[Fitted], q: np.ndarray, there: np.ndarray, far: np.ndarray
 ) -> np.ndarray:
     """Share of the fitted samples that are at least as far, in the views that a new one has."""
-    seen = np.array([np.isfinite(one.near[0][1]) for one in known])
-    own = np.array(
-        [np.mean([_standing(means, means) for _, means in one.near], axis=0) for one in known]
-    )
-    own = np.where(seen, own, 0.0)
-    found = np.zeros(far.shape[1])
+    seen = np.array([np.isfinite(view.near[0][1]) for view in known])
+    standing = [[_standing(means, means) for _, means in view.near] for view in known]
+    fitted_far = np.where(seen, [np.mean(of_view, axis=0) for of_view in standing], 0.0)
+    likeness = np.zeros(far.shape[1])
     for pattern in np.unique(there, axis=1).T:
         rows = (there == pattern[:, None]).all(axis=0)
         both = seen & pattern[:, None]
-        mean = np.sort(np.sum(_weights(q, both) * own, axis=0)[both.any(axis=0)])
+        mean = np.sort(np.sum(_weights(q, both) * fitted_far, axis=0)[both.any(axis=0)])
         D = np.sum(_weights(q, there[:, rows]) * far[:, rows], axis=0)
-        found[rows] = 1 - np.searchsorted(mean, D) / len(mean)
-    return found
+        likeness[rows] = 1 - np.searchsorted(mean, D) / len(mean)
+    return likeness
 
 
 class Placing(MultiViewClusterer):
@@ -274,7 +271,7 @@ class Placing(MultiViewClusterer):
             strict=True,
         )
         kept = self.labels_[getattr(self, "_drawn", slice(None))]
-        return place([Fitted(*one) for one in known], new, kept, int(self.labels_.max()) + 1)
+        return place([Fitted(*view) for view in known], new, kept, int(self.labels_.max()) + 1)
 
     def known_views(self) -> list[KnownView]:
         """What new samples must have: the views and features of the fit; see `GRMSC`.
@@ -287,35 +284,34 @@ class Placing(MultiViewClusterer):
         ]
         views = super().known_views()
         pairs = zip(views, medians or [None] * len(views), strict=True)
-        return [view._replace(medians=own) for view, own in pairs]
+        return [view._replace(medians=values) for view, values in pairs]
 
     def _new_views(self, X: Any) -> list[Any]:
         """New samples in the order of the fitted views, None for those that they all lack."""
         names, where = self.view_names_, None
-        some: dict[Any, Any] | None = None  # those that are given, where they have names
-        if isinstance(X, list | tuple) and any(one is None for one in X):
+        given: dict[Any, Any] | None = None  # those that are given, where they have names
+        if isinstance(X, list | tuple) and any(view is None for view in X):
             self._check_number(len(X))
-            some = {k: one for k, one in enumerate(X) if one is not None}
-            where = [names[k] for k in some]
+            given = {k: view for k, view in enumerate(X) if view is not None}
+            where = [names[k] for k in given]
         elif isinstance(X, Mapping) and not sp.issparse(X):  # dok_array is a dict
-            some = {name: one for name, one in X.items() if one is not None}
-        if some is not None and not some:
+            given = {name: view for name, view in X.items() if view is not None}
+        if given is not None and not given:
             raise ValueError(
                 f"{type(self).__name__}.predict: every view is None: give at least one."
             )
-        given = X if some is None else some
-        views = check_views(given, self.views, self, missing=True, new=True)
-        named = some is not None or annotated_kind(X) or hasattr(X, "view_names")
+        views = check_views(X if given is None else given, self.views, self, missing=True, new=True)
+        named = given is not None or annotated_kind(X) or hasattr(X, "view_names")
         if where is None and named and set(views.names) < set(names):
             where = views.names
         if where is None:
             self._check_number(len(views.arrays))
             arrays = self._in_order(views.arrays, views.names)
         else:
-            found = dict(zip(where, views.arrays, strict=True))
+            there = dict(zip(where, views.arrays, strict=True))
             widths = zip(names, self._view_widths, strict=True)
             none = {name: np.empty((0, d)) for name, d in widths}
-            arrays = self._in_order([(none | found)[name] for name in names], names)
+            arrays = self._in_order([(none | there)[name] for name in names], names)
         arrays = [X if sp.issparse(X) else to_numpy(X) for X in arrays]
         return [X if X.shape[0] else None for X in arrays]
 

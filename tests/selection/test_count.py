@@ -14,20 +14,22 @@ from polyspan.datasets import make_subspaces
 from polyspan.inputs.views import Views, check_views
 from polyspan.methods.meangraph import MeanGraph
 from polyspan.selection import count_clusters
-from polyspan.selection.count import rule_agreement, rule_scores
-from polyspan.selection.shortlist import nesting, numbers_to_try, shortlist
-from polyspan.selection.viewgraphs import (
+from polyspan.selection.count import (
     by_size,
     cluster_vectors,
     embed_graphs,
     labels_for,
     measure,
     measure_numbers,
-    modularity,
-    sample_of,
+    nesting,
+    numbers_to_try,
+    rule_agreement,
+    rule_scores,
+    shortlist,
     top_eigenvectors,
     view_graphs,
 )
+from polyspan.selection.evidence import modularity, sample_of
 
 KEYS = {"n_clusters", "rules", "score", "gap", "stability", "modularity", "agreement"}
 
@@ -170,7 +172,7 @@ def test_eigenvectors_of_many_samples(pieces, monkeypatch):
     parts = [sp.csr_array(view_graphs(check_views(rng.normal(size=(60, 3)))).mean)] * pieces
     W = sp.csr_array(sp.block_diag(parts))
     w, V = top_eigenvectors(W, 5)
-    monkeypatch.setattr("polyspan.selection.viewgraphs.DENSE_BELOW", 10)
+    monkeypatch.setattr("polyspan.clustering.spectral.EXACT_BELOW", 10)
     other, U = top_eigenvectors(W, 5)
     np.testing.assert_allclose(w, other, atol=1e-10)
     np.testing.assert_allclose(V[:, :pieces] @ V[:, :pieces].T, U[:, :pieces] @ U[:, :pieces].T,
@@ -261,7 +263,7 @@ def test_samples_that_lack_views():
 
 
 def test_samples_that_lack_views_without_grmsc(monkeypatch):
-    monkeypatch.setattr("polyspan.selection.grids.EXACT_UP_TO", 50)
+    monkeypatch.setattr("polyspan.selection.pool.EXACT_UP_TO", 50)
     views, _ = blobs(n_each=25)
     views[0][::9] = np.nan
     number, evidence = count_clusters(views, random_state=0)
@@ -299,7 +301,7 @@ def test_graphs_that_do_not_fit_leave_one_rule(monkeypatch):
     def full(*args):
         raise MemoryError("no room")
 
-    monkeypatch.setattr("polyspan.selection.viewgraphs.neighbor_graph", full)
+    monkeypatch.setattr("polyspan.selection.count.neighbor_graph", full)
     views, _ = blobs()
     number, evidence = count_clusters(views, random_state=0)
     assert number == 4

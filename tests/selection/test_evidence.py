@@ -8,7 +8,7 @@ import pytest
 from polyspan.datasets import make_subspaces
 from polyspan.inputs.views import check_views
 from polyspan.selection import count_clusters
-from polyspan.selection.drawn import sure_size
+from polyspan.selection.evidence import sure_size
 from polyspan.selection.structure import find_structure
 
 

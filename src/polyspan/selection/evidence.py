@@ -1,0 +1,222 @@
+"""What the views say of a clustering: its modularity on their graphs of nearest neighbors.
+
+Where there are very many samples, a part of them is looked at, and it is said what can be missed.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+from scipy.stats import hypergeom
+
+from polyspan.chunked.chunks import make_chunks
+from polyspan.chunked.workers import workers_for
+from polyspan.graphs.knn import Near, entry_rows, nearest_neighbors
+from polyspan.inputs.rows import missing_rows
+from polyspan.inputs.scaling import Scaling, numpy_views
+from polyspan.inputs.views import Views
+from polyspan.runtime.arrays import to_numpy
+from polyspan.runtime.threads import take_samples
+
+NEIGHBORS = 10
+ENOUGH = 11  # samples of a group, each of which then has ten neighbors in it
+CHANCE = 0.01  # that a group has fewer in the part
+PART = 20_000  # samples of dask arrays that are looked at
+CHUNK = 131_072  # samples that are read together
+EVERY = slice(None)  # sample
+
+
+# ---- the samples that are looked at --------------------------------------------------------------
+
+
+class Part(NamedTuple):
+    """Samples that are looked at."""
+
+    views: Views  # in memory
+    rows: Any  # their numbers, or a slice if they are all
+    among: int  # how many there are
+    lacking: bool  # whether any of all samples lacks a view
+
+
+def draw_part(views: Views, seed: int) -> Part:
+    """At most 20,000 samples of dask arrays, in memory; the values of all samples are checked.
+
+    Examples
+    --------
+    >>> part = draw_part(Views([np.eye(3)], ["0"]), 0)
+    >>> part.views.n_samples, part.rows, part.lacking
+    (3, array([0, 1, 2]), False)
+    """
+    n = views.n_samples
+    # Not the seed alone: the number of clusters is counted on a part of the part, drawn with it.
+    rng = np.random.RandomState([seed, 1])
+    rows = np.sort(rng.choice(n, PART, replace=False)) if n > PART else np.arange(n)
+    single = all(getattr(view, "dtype", np.float64) == np.float32 for view in views.arrays)
+    with workers_for(views.arrays) as workers:
+        chunks, spans, _ = make_chunks(
+            workers, views, CHUNK, None, np.dtype("f4" if single else "f8"), new=True, missing=True
+        )
+        lacking = any(workers.collect(workers.map(lacks_views, chunks)))
+        arrays = take_samples(workers, chunks, spans, rows)
+    return Part(Views(arrays, views.names), rows, n, lacking)
+
+
+def all_of(views: Views) -> Part:
+    """All samples of views in memory.
+
+    Examples
+    --------
+    >>> all_of(Views([np.eye(3)], ["0"])).rows is EVERY
+    True
+    """
+    return Part(views, EVERY, views.n_samples, lacks_views(views.arrays))
+
+
+def lacks_views(arrays: Sequence[Any]) -> bool:
+    """Whether any sample lacks a view."""
+    return any(missing_rows(view) is not None for view in arrays)
+
+
+def sample_of(views: Views, most: int, seed: int) -> Views:
+    """At most this many of the samples, drawn at random.
+
+    Examples
+    --------
+    >>> sample_of(Views([np.eye(5)], ["0"]), 3, 0).n_samples
+    3
+    """
+    n = views.n_samples
+    if n <= most:
+        return views
+    rows = np.sort(np.random.RandomState(seed).choice(n, most, replace=False))
+    return Views(rows_of(views, rows), views.names)
+
+
+def rows_of(views: Views, rows: np.ndarray) -> list[Any]:
+    """Some of the samples, NumPy or sparse, in every view."""
+    return [X[rows] if sp.issparse(X) else to_numpy(X)[rows] for X in views.arrays]
+
+
+def sure_size(n: int, drawn: int) -> int:
+    """Size from which a group of n samples has 11 or more among those drawn, with chance .99.
+
+    Their number is hypergeometric: the bound is exact for one group, whatever the data are.
+
+    Examples
+    --------
+    >>> sure_size(10_000, 1_000), sure_size(1_000_000, 4_000), sure_size(500, 500)
+    (196, 5025, 11)
+    """
+    low, high = ENOUGH, n
+    while low < high:
+        middle = (low + high) // 2
+        if hypergeom.cdf(ENOUGH - 1, n, middle, drawn) <= CHANCE:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def tell_drawn(n: int, drawn: int) -> str:
+    """Say what a part of the samples can miss; nothing if all were looked at.
+
+    Examples
+    --------
+    >>> tell_drawn(10_000, 1_000)
+    '1,000 of 10,000 samples were looked at: a group of fewer than 196 may be missed'
+    >>> tell_drawn(900, 1_000)
+    ''
+    """
+    if n <= drawn:
+        return ""
+    seen = f"{drawn:,} of {n:,} samples were looked at"
+    return f"{seen}: a group of fewer than {sure_size(n, drawn):,} may be missed"
+
+
+# ---- graphs and modularity -----------------------------------------------------------------------
+
+
+def scaled_graphs(
+    views: Views, scalings: Sequence[Sequence[Scaling]]
+) -> tuple[list[list[Near]], list[list[sp.csr_array]]]:
+    """Nearest neighbors, a list for each view with one entry for each of its scalings.
+
+    And the same lists of symmetric graphs.
+
+    Examples
+    --------
+    >>> from polyspan.inputs.views import check_views
+    >>> X = np.random.default_rng(0).normal(size=(30, 4))
+    >>> near, _ = scaled_graphs(check_views([X, X]), [("unit", "unit"), ("standard", "unit")])
+    >>> [len(of_view) for of_view in near]
+    [2, 1]
+    """
+    k = min(NEIGHBORS, views.n_samples - 1)
+    near = [
+        [nearest_neighbors(numpy_views(view, scale)[0], k) for scale in scales]
+        for view, scales in zip(views.singly, scalings_by_view(scalings), strict=True)
+    ]
+    shares = [[neighbors.shares for neighbors in of_view] for of_view in near]
+    return near, [[sp.csr_array((S + S.T) / 2) for S in of_view] for of_view in shares]
+
+
+def scalings_by_view(scalings: Sequence[Sequence[Scaling]]) -> list[list[Scaling]]:
+    """For every view, its different scalings.
+
+    Examples
+    --------
+    >>> scalings_by_view([("unit", "unit"), ("standard", "unit")])
+    [['unit', 'standard'], ['unit']]
+    """
+    return [list(dict.fromkeys(of_view)) for of_view in zip(*scalings, strict=True)]
+
+
+def view_modularity(graphs: Sequence[Sequence[sp.csr_array]], labels: np.ndarray) -> np.ndarray:
+    """Modularity on the graphs of every view, the mean over its scalings.
+
+    Examples
+    --------
+    >>> A = sp.csr_array(np.kron(np.eye(2), np.ones((3, 3))))
+    >>> view_modularity([[A], [A, A]], np.array([0, 0, 0, 1, 1, 1]))
+    array([0.5, 0.5])
+    """
+    coded = np.unique(labels, return_inverse=True)[1]
+    return np.array([np.mean([modularity(A, coded) for A in of_view]) for of_view in graphs])
+
+
+def modularity(S: sp.csr_array, labels: np.ndarray) -> float:
+    """Newman's modularity of a clustering on a symmetric graph.
+
+    It is the share of links within clusters, less that expected if the links were random.
+
+    Examples
+    --------
+    >>> S = sp.csr_array(np.kron(np.eye(2), np.ones((3, 3))))
+    >>> modularity(S, np.array([0, 0, 0, 1, 1, 1])), modularity(S, np.zeros(6, dtype=int))
+    (0.5, 0.0)
+    """
+    degrees = np.asarray(S.sum(axis=1)).ravel()
+    total = degrees.sum()
+    if total <= 0:
+        return 0.0
+    inside = S.data[labels[entry_rows(S)] == labels[S.indices]].sum()
+    return float(inside / total - np.sum((np.bincount(labels, degrees) / total) ** 2))
+
+
+def clusters_by_rotation(V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Clusters from c eigenvectors, rotated to be indicators, and c samples that are far apart.
+
+    Nothing is random: a pivoted QR decomposition picks the samples. A. Damle, V. Minden, L. Ying,
+    "Simple, direct and efficient multi-way spectral clustering", Information and Inference 8
+    (2019).
+
+    Examples
+    --------
+    >>> clusters_by_rotation(np.repeat(np.eye(2), [1, 3], axis=0) / np.sqrt([1, 3]))[0]
+    array([0, 1, 1, 1])
+    """
+    pivots = scipy.linalg.qr(V.T, mode="r", pivoting=True)[1][: V.shape[1]]
+    left, _, right = np.linalg.svd(V[pivots].T)
+    return np.argmax(np.abs(V @ (left @ right)), axis=1), pivots
