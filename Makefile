@@ -1,10 +1,12 @@
-# Each target makes its own virtual environment in .venv and installs what it needs.
+# Each target makes its own virtual environment in .venv and installs what it needs: the extras of
+# that name in pyproject.toml, or those of EXTRAS, one installation for several targets.
 PYTHON ?= python3
 VENV ?= .venv
-EXTRAS ?= test
+EXTRAS ?=
 CORES ?= logical
 BIN = $(VENV)/bin
-PYTEST = $(BIN)/python -m pytest --numprocesses $(CORES) --maxprocesses 8 --dist loadgroup
+TESTED = $(VENV)/.installed-$(or $(EXTRAS),test)
+PYTEST = $(BIN)/python -m pytest --numprocesses $(CORES) --maxprocesses 8 --dist loadgroup --durations 20
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: help demo test test-fast test-explore mutants fuzz kills lint results figure methods bench-methods reproduce smoke docs clean
@@ -15,25 +17,25 @@ help: ## this list
 demo: $(VENV)/.installed-plot ## cluster bundled data; writes and opens polyspan-demo.html (half a minute)
 	$(BIN)/polyspan demo
 
-test: $(VENV)/.installed-$(EXTRAS) ## all tests and doctests (some need POLYSPAN_DATA, see README; minutes)
+test: $(TESTED) ## all tests and doctests (some need POLYSPAN_DATA, see README; minutes)
 	$(PYTEST)
 
-test-fast: $(VENV)/.installed-$(EXTRAS) ## the tests for every save: without the slow ones and those on published data
+test-fast: $(TESTED) ## the tests for every save: without the slow ones and those on published data
 	$(PYTEST) -m "not slow and not data"
 
-test-explore: $(VENV)/.installed-$(EXTRAS) ## the tests on drawn examples, with new seeds and ten times as many (minutes)
+test-explore: $(TESTED) ## the tests on drawn examples, with new seeds and ten times as many (minutes)
 	HYPOTHESIS_PROFILE=explore $(PYTEST) -m hypothesis
 
-mutants: $(VENV)/.installed-$(EXTRAS) ## plant wrong changes and see the tests notice (needs the data, ten minutes)
+mutants: $(TESTED) ## plant wrong changes and see the tests notice (needs the data, ten minutes)
 	$(BIN)/python tests/mutants.py
 
-fuzz: $(VENV)/.installed-$(EXTRAS) ## hostile input for MINUTES=15, from SEED=0, and what goes wrong with it
+fuzz: $(TESTED) ## hostile input for MINUTES=15, from SEED=0, and what goes wrong with it
 	$(BIN)/python tests/fuzz.py --minutes $(or $(MINUTES),15) --seed $(or $(SEED),0)
 
-kills: $(VENV)/.installed-$(EXTRAS) ## kill -9 of benchmarks, Dask workers and fits, and what is lost (ten minutes)
+kills: $(TESTED) ## kill -9 of benchmarks, Dask workers and fits, and what is lost (ten minutes)
 	$(BIN)/python tests/kills.py
 
-lint: $(VENV)/.installed-$(EXTRAS) ## ruff (rules and format), mypy, and who may import whom
+lint: $(VENV)/.installed-$(or $(EXTRAS),lint) ## ruff (rules and format), mypy, and who may import whom
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -60,12 +62,12 @@ reproduce: $(VENV)/.installed-test ## the paper's tables and figures: runs what 
 	done
 	$(BIN)/python benchmarks/results.py --figures
 
-smoke: $(VENV)/.installed-$(EXTRAS) ## a small benchmark into a temporary store, and its report (seconds)
+smoke: $(TESTED) ## a small benchmark into a temporary store, and its report (seconds)
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && code=0 && \
 	{ $(BIN)/polyspan bench run benchmarks/smoke.toml --store "$$folder/smoke.jsonl.gz" || code=$$?; } && \
 	$(BIN)/polyspan bench report "$$folder/smoke.jsonl.gz" && exit $$code
 
-docs: $(VENV)/.installed-docs ## the site, docs/_build/html/index.html, with the examples run (a minute)
+docs: $(VENV)/.installed-$(or $(EXTRAS),docs) ## the site, docs/_build/html/index.html, with the examples run (a minute)
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
 

@@ -112,7 +112,7 @@ def load(work, n, seed):
 
 def first_scaling(views):
     """The scaling that suits each view best, by its values."""
-    return [choose_scaling(*one).allowed[0] for one in zip(*check_views(views), strict=True)]
+    return [choose_scaling(X, name).allowed[0] for X, name in check_views(views)]
 
 
 @contextmanager

@@ -161,7 +161,7 @@ def quiet_check(views):
 
 def scales_of(views):
     checked = quiet_check(views)
-    return [choose_scaling(X, name).allowed[0] for X, name in zip(*checked, strict=True)]
+    return [choose_scaling(X, name).allowed[0] for X, name in checked]
 
 
 def said_of(views):

@@ -12,7 +12,19 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
-SLOW_EXAMPLES = ["polyspan.selection.count.count_clusters"]
+# Processes that tests start have one thread, too: more of them wait for each other.
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+SLOW_EXAMPLES = [
+    "polyspan.cli.demo.run_demo",
+    "polyspan.graphs.neighbors.device_neighbors",
+    "polyspan.runtime.devices.check_device",
+    "polyspan.selection.count.count_clusters",
+    "polyspan.selection.estimator.ConsensusClusterer",
+    "polyspan.selection.placing.Placing.place",
+    "polyspan.selection.placing.Placing.predict",
+]
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -60,14 +72,21 @@ def folder_with(*names: str) -> Path:
     pytest.skip(reason)
 
 
-@pytest.fixture(scope="module")
-def client():
-    """A cluster of two workers, which the tests on Dask of one module share."""
+@pytest.fixture(scope="session")
+def cluster():
+    """A Dask cluster of two workers; it replaces those that a test kills."""
     distributed = pytest.importorskip("distributed")
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def client(cluster):
+    """A client of the cluster, for the tests of one module; without it, fits stay in memory."""
+    from distributed import Client
+
+    with Client(cluster) as client:
+        client.wait_for_workers(2)
         yield client

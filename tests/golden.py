@@ -83,7 +83,7 @@ def data(name):
     if name == "planted":
         found = make_subspaces(120, 4, n_features=[20, 30, 300], noise=0.05, random_state=1)
     elif name == "many":
-        found = make_subspaces(2100, 5, n_features=[12, 15], noise=0.05, random_state=2)
+        found = make_subspaces(900, 5, n_features=[12, 15], noise=0.05, random_state=2)
     elif name == "digits":
         found = load_digits_views(200, random_state=0)
     else:
@@ -155,7 +155,7 @@ def counted(name):
 def chunked(form, scale, n_jobs=None):
     """Fit AnchorGRMSC to views that are in memory, in files or with Dask."""
     views, _, c = data("many")
-    model = AnchorGRMSC(c, n_anchors=40, scale=scale, chunk_size=700, n_jobs=n_jobs, random_state=0)
+    model = AnchorGRMSC(c, n_anchors=40, scale=scale, chunk_size=300, n_jobs=n_jobs, random_state=0)
     if form == "array":
         return model.fit(views)
     with tempfile.TemporaryDirectory() as folder:
@@ -170,7 +170,7 @@ def chunked(form, scale, n_jobs=None):
             return model.fit([write(form, folder, k, view) for k, view in enumerate(views)])
         import dask.array as da
 
-        arrays = [da.from_array(view, chunks=(700, -1)) for view in views]
+        arrays = [da.from_array(view, chunks=(300, -1)) for view in views]
         if form == "dask":
             return model.fit(arrays)
         from distributed import Client, LocalCluster
@@ -187,7 +187,7 @@ def write(form, folder, k, view):
         import pandas as pd
 
         columns = [f"f{j}" for j in range(view.shape[1])]
-        pd.DataFrame(view, columns=columns).to_parquet(path, row_group_size=600)
+        pd.DataFrame(view, columns=columns).to_parquet(path, row_group_size=250)
     else:
         import zarr
 
@@ -330,7 +330,13 @@ def run_case(title):
 def machine():
     """Versions and processor, on which the last digits depend."""
     packages = ("numpy", "scipy", "scikit-learn")
-    blas = sorted({str(one.get("architecture")) for one in threadpool_info()})
+    # Of numpy and scipy: other packages bring their own, and may be loaded or not.
+    pools = [
+        one
+        for one in threadpool_info()
+        if {"numpy.libs", "scipy.libs"} & set(Path(one["filepath"]).parts)
+    ]
+    blas = sorted({str(one.get("architecture")) for one in pools})
     return {
         "python": platform.python_version(),
         **{one: metadata.version(one) for one in packages},

@@ -498,6 +498,7 @@ def test_members_that_fail_and_members_that_do_not_run_are_two_sentences():
     )
 
 
+@pytest.mark.slow
 def test_count_clusters_matches_too():
     one, _ = count_clusters([A, B2], random_state=0)
     assert one == count_clusters(DATA.views, random_state=0)[0]

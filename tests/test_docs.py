@@ -4,6 +4,7 @@ import ast
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -131,6 +132,7 @@ def test_the_index_has_the_hello_world():
     assert known["labels"].shape == (300,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "page",
     [
@@ -158,22 +160,21 @@ def test_the_page_on_structure_runs(capsys):
 
 @pytest.fixture
 def new_method(tmp_path):
-    """A checkout's tests beside the method of add-a-method.md, registered as the page says."""
+    """A copy of the source with the method of add-a-method.md: its file and one registry line."""
     method, tests = code("docs/add-a-method.md")
-    (tmp_path / "lsr.py").write_text(method)
-    (tmp_path / "test_lsr.py").write_text(tests)
-    (tmp_path / "registered.py").write_text(
-        "import sys\n"
-        "import lsr, polyspan\n"
-        "sys.modules['polyspan.methods.lsr'] = lsr\n"
-        "polyspan.METHODS['lsr'] = polyspan.LSR = lsr.LSR\n"
-    )
+    page = (ROOT / "docs/add-a-method.md").read_text("utf-8")
+    (line,) = re.findall(r"```text\n(from polyspan\.methods\.lsr import .*)\n```", page)
+    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    package = tmp_path / "src/polyspan"
+    (package / "methods/lsr.py").write_text(method, "utf-8")
+    with open(package / "__init__.pyi", "a", encoding="utf-8") as registry:
+        registry.write(f"{line}\n")
+    (tmp_path / "test_lsr.py").write_text(tests, "utf-8")
 
     def run(*args):
-        paths = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "registered", *map(str, args)]
-        command += ["-p", "no:cacheprovider", "--rootdir", str(ROOT), "-c", ROOT / "pyproject.toml"]
-        env = os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
+        command = [sys.executable, "-m", "pytest", "-q", *map(str, args), "-p", "no:cacheprovider"]
+        command += ["--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml")]
+        env = os.environ | {"PYTHONPATH": str(tmp_path / "src"), "OMP_NUM_THREADS": "1"}
         done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
         print(done.stdout, done.stderr)
         return done.returncode, int((re.findall(r"(\d+) passed", done.stdout) or [0])[0])
@@ -184,7 +185,8 @@ def new_method(tmp_path):
 @pytest.mark.slow
 def test_the_new_method_passes_its_own_tests(new_method, tmp_path):
     """And its docstrings' examples; one test clusters planted subspaces."""
-    assert new_method(tmp_path / "test_lsr.py", tmp_path / "lsr.py") == (0, 6)
+    file = tmp_path / "src/polyspan/methods/lsr.py"
+    assert new_method(tmp_path / "test_lsr.py", file) == (0, 6)
 
 
 @pytest.mark.slow
@@ -192,3 +194,9 @@ def test_the_new_method_passes_what_every_method_must(new_method):
     code, passed = new_method(ROOT / "tests/test_estimators.py", "-k", "lsr")
     assert code == 0
     assert passed >= 20  # as many as for any other method
+    others = (
+        "test_package.py",
+        "test_parameter_names.py",
+        "test_golden.py::test_every_case_is_stored",
+    )
+    assert new_method(*(ROOT / "tests" / name for name in others))[0] == 0

@@ -10,7 +10,11 @@ STRICT = STORED["machine"] == golden.machine()
 
 
 def test_every_case_is_stored():
-    assert set(STORED["cases"]) == set(golden.cases())
+    """Only a new method, of which nothing is stored, may wait for `golden.py --write`."""
+    assert set(STORED["cases"]) <= set(golden.cases())
+    known = {title.split()[0] for title in STORED["cases"]}
+    waiting = set(golden.cases()) - set(STORED["cases"])
+    assert [title for title in waiting if title.split()[0] in known] == []
 
 
 def marked(title):
@@ -22,7 +26,7 @@ def marked(title):
     return pytest.param(title, marks=marks)
 
 
-@pytest.mark.parametrize("title", map(marked, golden.cases()))
+@pytest.mark.parametrize("title", [marked(title) for title in STORED["cases"]])
 def test_as_it_was(title, request):
     _, name, tol = golden.cases()[title]
     if title in ("lmvsc on planted", "lmvsc normalize=False") and not STRICT:

@@ -258,6 +258,7 @@ def test_command_line(kind, plain, tmp_path, monkeypatch, capsys):
         assert found.iloc[:, 0].tolist() == IDS
 
 
+@pytest.mark.slow
 def test_the_limit_stops_what_hangs(monkeypatch):
     monkeypatch.setattr(f"{__name__}.SECONDS", 1)
     with pytest.raises(TimeoutError, match="more than 1 s"), limited():

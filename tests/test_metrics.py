@@ -21,6 +21,7 @@ def labelings(draw, most=6):
     return draw(label), draw(st.lists(st.integers(0, most - 1), min_size=n, max_size=n))
 
 
+@pytest.mark.slow
 @given(labelings())
 @steady
 def test_against_scikit_learn(labels):
@@ -98,6 +99,7 @@ def test_range_and_perfection(labels):
     assert perfect == pytest.approx(wanted, rel=1e-12, abs=1e-12)
 
 
+@pytest.mark.slow
 @given(labelings())
 @steady
 def test_swapping_the_two_swaps_precision_and_recall(labels):

@@ -15,7 +15,6 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
 
-import polyspan.graphs.knn
 import polyspan.graphs.neighbors
 from polyspan import (
     CGD,
@@ -218,6 +217,7 @@ def apart_in_the_mean(fitted, data=DATA):
     return given - shuffled, 2 * error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RANDOM)
 def test_methods_with_random_starts_are_blind_in_the_mean(name):
     apart, chance = apart_in_the_mean(
@@ -318,8 +318,7 @@ def test_what_is_exempt_says_so():
 
 @pytest.mark.parametrize("name", BLIND)
 def test_the_methods_with_approximate_neighbors_are_these(name, monkeypatch):
-    for module in (polyspan.graphs.knn, polyspan.graphs.neighbors):
-        monkeypatch.setattr(module, "EXACT_BELOW", N - 1)
+    monkeypatch.setattr(polyspan.graphs.neighbors, "EXACT_BELOW", N - 1)
     sees = METHODS[name] in APPROXIMATE
     assert (moved(name, binary) > 1e-3) == sees
 

@@ -109,6 +109,7 @@ def test_todays_names_are_parameters_and_the_old_ones_are_not(migrate_rows):
         assert not set(names) & set(known), name  # else a second run would rename again
 
 
+@pytest.mark.slow
 def test_the_stored_rows_have_todays_names(migrate_rows):
     for path in sorted((BENCHMARKS / "results").glob("*.jsonl*")):
         for row in read_rows(path):

@@ -4,6 +4,7 @@ import gzip
 import json
 import re
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,9 @@ WITH_TABLES = (
     *("after-the-fit.md", "choosing-without-labels.md", "methods.md", "order-of-samples.md"),
     *("scale.md", "speed.md", "structure.md", "what-the-clusters-are.md"),
 )
+MADE_BY_ROWS = ("RESULTS.md", "paper-open-points.md", "README.md")
+# One worker of pytest-xdist runs those that read all rows: they are read once.
+together = pytest.mark.xdist_group("results")
 
 
 @pytest.fixture(scope="module")
@@ -29,11 +33,27 @@ def results():
     return benchmark("results")
 
 
+@pytest.fixture(scope="module")
+def pages(results):
+    """The text of a page by the name of its file; each is made once."""
+    paths = {path.name: path for path in results.PAGES}
+    complete = cache(results.complete)  # the same rows for all pages
+
+    @cache
+    def made(name):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(results, "complete", complete)
+            return results.page(paths[name])
+
+    return made
+
+
 @pytest.mark.slow
+@together
 @pytest.mark.parametrize("name", [*WHOLE, *WITH_TABLES])
-def test_pages_follow_from_the_rows(results, name):
+def test_pages_follow_from_the_rows(results, pages, name):
     (path,) = [path for path in results.PAGES if path.name == name]
-    assert path.read_text("utf-8") == results.page(path), "run python benchmarks/results.py"
+    assert path.read_text("utf-8") == pages(name), "run python benchmarks/results.py"
 
 
 def test_no_other_page_is_made(results):
@@ -41,15 +61,17 @@ def test_no_other_page_is_made(results):
 
 
 @pytest.mark.slow
-def test_a_changed_row_changes_the_pages(results, monkeypatch):
+@together
+def test_a_changed_row_changes_the_pages(results, pages, monkeypatch):
     makers = (results.results_page, results.open_page, results.readme)
-    plain, read = [make() for make in makers], results.rows_of
+    plain, read = [pages(name) for name in MADE_BY_ROWS], results.rows_of
 
     def changed(name, order="shuffled"):
         rows = read(name, order)
         return [row | {"nmi": row["nmi"] / 2} if row["nmi"] else row for row in rows]
 
-    monkeypatch.setattr(results, "rows_of", changed)
+    monkeypatch.setattr(results, "rows_of", cache(changed))
+    monkeypatch.setattr(results, "complete", cache(results.complete))
     assert all(make() != page for make, page in zip(makers, plain, strict=True))
 
 
@@ -69,6 +91,7 @@ NOT_FROM_ROWS = {  # picture: what draws it
 }  # fmt: skip
 
 
+@together
 @pytest.mark.slow  # reads all rows; draws nothing
 def test_pictures_are_those_of_the_rows(results, monkeypatch):
     kept = json.loads(results.MADE_FROM.read_text("utf-8"))
@@ -87,6 +110,7 @@ def test_a_changed_number_changes_the_hash(results):
     assert results._hash(lines[:1]) != same
 
 
+@pytest.mark.slow
 def test_a_changed_row_changes_the_hashes(results, tiny, monkeypatch):
     monkeypatch.setattr(results, "_script", lambda name: NoOrder)
     monkeypatch.setattr(results, "rows_of", lambda name, order="shuffled", read=results.rows_of: (
@@ -330,8 +354,9 @@ def test_the_baseline_is_in_the_comparison_with_the_paper(results, tiny):
 
 
 @pytest.mark.slow
-def test_every_row_that_says_tuned_says_how_many_were_tried(results):
-    page = results.results_page()
+@together
+def test_every_row_that_says_tuned_says_how_many_were_tried(pages):
+    page = pages("RESULTS.md")
     lines = [line for line in page.splitlines() if line.startswith("|") and "tuned" in line]
     said = re.compile(r"tuned \(\d+\)|tuned setting")
     assert len(lines) > 500
@@ -341,6 +366,7 @@ def test_every_row_that_says_tuned_says_how_many_were_tried(results):
         assert not re.search(rf"\| {name}[^|]* \| tuned", page)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_jobs_of_the_rows_of_before_are_other_jobs(name):
     """A run with shuffled samples takes none of them for its own."""

@@ -208,6 +208,7 @@ def test_methods_that_see_the_order_share_nothing():
     assert get_tags(runner.build("bestsingleview", {"estimator": "lrr"})).one_solution
 
 
+@pytest.mark.slow
 def test_only_the_fit_is_timed(recorder, monkeypatch):
     def slowly(function):
         return lambda *args: time.sleep(0.5) or function(*args)

@@ -46,6 +46,7 @@ def read(path):
 KEYS = ["--layer", "counts", "--obsm", "protein"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "options", "out"),
     [("cells.h5ad", KEYS, "out.h5ad"), ("both.h5mu", [], "out.h5mu")],
@@ -66,6 +67,7 @@ def test_labels_in_a_copy(folder, source, options, out, capsys):
     assert again.obs["polyspan"].tolist() == LABELS
 
 
+@pytest.mark.slow
 def test_samples_that_were_dropped_have_no_label(folder):
     frame = pd.DataFrame(DATA.views[1], index=pd.Index(IDS, name="id")).add_prefix("p").iloc[5:]
     frame.to_csv("protein.csv")

@@ -130,6 +130,7 @@ def test_help(capsys, words):
     assert max(map(len, out.splitlines())) <= 100
 
 
+@pytest.mark.slow
 def test_a_report_replaces_its_file_whole_or_not_at_all(folder, monkeypatch, capsys):
     assert main(["bench", "run", "tiny.toml", "--jobs", "1"]) in (0, 1)
     Path("report.md").write_text("old")
@@ -140,6 +141,7 @@ def test_a_report_replaces_its_file_whole_or_not_at_all(folder, monkeypatch, cap
     assert not [path for path in Path().iterdir() if path.name.startswith(".")]
 
 
+@pytest.mark.slow
 def test_rows_that_are_not_believed_are_said(folder, capsys):
     assert main(["bench", "run", "tiny.toml", "--jobs", "1", "--store", "tiny.jsonl"]) in (0, 1)
     lines = Path("tiny.jsonl").read_text().splitlines(keepends=True)

@@ -82,6 +82,7 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
+@pytest.mark.slow
 def test_demo_prints_the_verdict_and_the_table_and_writes(folder, capsys):
     assert main(SMALL) == 0
     out, err = capsys.readouterr()
@@ -156,6 +157,7 @@ def test_demo_out(ready, folder, ending):
     assert names(folder) == sorted(["mine.html", f"mine.{ending}"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mine.png", "mine.html"])
 def test_demo_replaces_its_own_files_but_no_other(ready, capsys, name):
     for file in (*FILES, name):

@@ -44,6 +44,7 @@ def labels():
         return [row["cluster"] for row in csv.DictReader(stream)]
 
 
+@pytest.mark.slow
 def test_annotations_reach_the_report_and_not_the_clusters(tables, capsys, tmp_path):
     assert main(RUN) == 0
     plain = labels()

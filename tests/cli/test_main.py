@@ -60,6 +60,7 @@ def test_help_of_fit_explains_budget_device_and_repeat(capsys):
     assert "writes LABELS-again.csv unless --out names another file" in told
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="its pipes break otherwise")
 @pytest.mark.parametrize(
     "arguments", [["data", "list"], ["data", "list", "ngs"], ["info"]], ids=" ".join

@@ -3,7 +3,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
-from polyspan.clustering import coarse, large
+from polyspan.clustering import large
 from polyspan.clustering.large import cluster_graph
 from polyspan.metrics import clustering_scores
 from polyspan.runtime.threads import Threads
@@ -11,7 +11,7 @@ from polyspan.runtime.threads import Threads
 
 @pytest.fixture(autouse=True)
 def small_graphs_have_groups(monkeypatch):
-    monkeypatch.setattr(coarse, "DENSE", 40)
+    monkeypatch.setattr(large, "DENSE", 40)
 
 
 def ring_graph(per=400, c=5, cross=30, seed=0):
@@ -99,9 +99,9 @@ def test_first_vectors_are_smooth():
 
 
 def test_clusters_that_lead_no_group_are_found(monkeypatch):
-    monkeypatch.setattr(coarse, "SHARE", 80)  # six samples lead a group
+    monkeypatch.setattr(large, "SHARE", 80)  # six samples lead a group
     monkeypatch.setattr(
-        coarse, "_leaders", lambda n, m: np.where(np.arange(n) < m, np.arange(n), -1)
+        large, "_leaders", lambda n, m: np.where(np.arange(n) < m, np.arange(n), -1)
     )
     W, labels = blobs_graph([200, 300, 20], cross=0, inside=0.5)
     found = cluster_graph(W, 3, random_state=0)

@@ -6,7 +6,7 @@ from late_fusion import distances, shares, tied_views
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.neighbors import kneighbors_graph
 
-from polyspan.graphs import knn, neighbors, on_device
+from polyspan.graphs import knn, neighbors, ties
 from polyspan.graphs.knn import diffused, local_kernel, mean_of_graphs, nearest_neighbors
 from polyspan.runtime.cache import sharing
 from polyspan.runtime.threads import Threads
@@ -67,7 +67,7 @@ def test_the_order_of_the_samples_does_not_matter(dtype):
 def test_blocks_change_nothing(block, monkeypatch):
     X = tied_views()[0]
     wanted = nearest_neighbors(X, 5)
-    monkeypatch.setattr(knn, "BLOCK", block)
+    monkeypatch.setattr(ties, "BLOCK", block)
     for form in (np.asarray, sp.csr_array):
         found = nearest_neighbors(form(X), 5)
         assert_array_equal(found.shares.toarray(), wanted.shares.toarray())
@@ -142,8 +142,7 @@ def test_diffusion(n):
 @pytest.fixture
 def few(monkeypatch):
     """Cells of about 100 samples are searched from 500 samples on."""
-    for module in (knn, neighbors):
-        monkeypatch.setattr(module, "EXACT_BELOW", 500)
+    monkeypatch.setattr(neighbors, "EXACT_BELOW", 500)
     monkeypatch.setattr(neighbors, "CELL", 100)
     monkeypatch.setattr(neighbors, "ROWS", 300)
 
@@ -153,6 +152,7 @@ def flat(n=1000):
     return normal(n, 2) @ normal(2, 6, seed=1) + 0.01 * normal(n, 6, seed=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_among_many_samples_most_neighbors_are_found(few, form):
     X = flat()
@@ -193,17 +193,16 @@ def test_on_a_device_all_neighbors_are_found(few, monkeypatch):
     near, exact = nearest_neighbors(X, 8, device="cpu"), kneighbors_graph(X, 8)
     assert_array_equal(near.shares.toarray(), exact.toarray())
     assert_allclose(np.sort(near.squares.reshape(-1, 8), axis=1), near.nearest)
-    monkeypatch.setattr(on_device, "BLOCK", 300_000)  # in blocks of 300 rows
+    monkeypatch.setattr(neighbors, "DEVICE_BLOCK", 300_000)  # in blocks of 300 rows
     assert_array_equal(nearest_neighbors(X, 8, device="cpu").nearest, near.nearest)
 
 
 def test_on_a_device_the_same_cells_are_searched(few, monkeypatch):
     pytest.importorskip("torch")
     X = flat()
-    monkeypatch.setattr(on_device, "LIMIT", 999)
-    for place in (neighbors, on_device):
-        monkeypatch.setattr(place, "PROBES", 2)
-    monkeypatch.setattr(on_device, "BLOCK", 5_000)  # some rows of a cell at a time
+    monkeypatch.setattr(neighbors, "DEVICE_EXACT", 999)
+    monkeypatch.setattr(neighbors, "PROBES", 2)
+    monkeypatch.setattr(neighbors, "DEVICE_BLOCK", 5_000)  # some rows of a cell at a time
     cells, there = nearest_neighbors(X, 8), nearest_neighbors(X, 8, device="cpu")
     assert_array_equal(there.shares.toarray(), cells.shares.toarray())
     # Differences of squared lengths, about 10, are rounded in float32 on the device only.

@@ -6,10 +6,10 @@ from numpy.testing import assert_allclose
 from polyspan.chunked.workers import Threads, bounds
 from polyspan.graphs import proximity, sparse_laplacian
 from polyspan.graphs.neighbors import neighbors
-from polyspan.graphs.on_device import move_laplacian
 from polyspan.graphs.sparse_laplacian import (
     assemble,
     dense_graph,
+    move_laplacian,
     product,
     solve,
     sparse_graph,

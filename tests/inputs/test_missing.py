@@ -13,7 +13,7 @@ from sklearn.utils import get_tags
 
 from polyspan import GRMSC, METHODS
 from polyspan.datasets import load_dataset, make_subspaces
-from polyspan.graphs.incomplete import incomplete_laplacian
+from polyspan.graphs.proximity import incomplete_laplacian
 from polyspan.inputs.rows import filled, missing_rows
 from polyspan.inputs.scaling import feature_moments, scale_views
 from polyspan.inputs.views import check_views

@@ -13,12 +13,11 @@ from polyspan.clustering.affinity import affinity_matrix
 from polyspan.clustering.spectral import spectral_clustering
 from polyspan.datasets import load_dataset, make_subspaces
 from polyspan.graphs import neighbors as search
-from polyspan.graphs import on_device
 from polyspan.graphs.proximity import first_order
 from polyspan.inputs.scaling import scale_views
 from polyspan.inputs.views import Views, check_views
-from polyspan.methods.anchor_grmsc import checks, laplacian
 from polyspan.methods.anchor_grmsc import estimator as module
+from polyspan.methods.anchor_grmsc import laplacian
 from polyspan.methods.anchor_grmsc.anchors import (
     Bipartite,
     embed,
@@ -51,6 +50,7 @@ SETTINGS = [(0.1, 1.0), (1.0, 10.0), (100.0, 1000.0)]
 # ---- elsewhere than on the CPU ------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lam2", [1.0, 0.0])
 @pytest.mark.parametrize("n", [600, 2_500])  # dense and sparse graphs
 def test_the_solver_on_a_device_is_the_one_on_the_cpu(n, lam2):
@@ -67,8 +67,7 @@ def test_the_solver_on_a_device_is_the_one_on_the_cpu(n, lam2):
 
 def test_neighbors_of_many_samples_are_searched_on_the_device(monkeypatch):
     pytest.importorskip("torch")
-    for place in (search, laplacian):
-        monkeypatch.setattr(place, "EXACT_BELOW", 2_000)
+    monkeypatch.setattr(search, "EXACT_BELOW", 2_000)
     monkeypatch.setattr(search, "PROBES", 1)
     views = planted(2_500).views
     here, there = (
@@ -77,8 +76,8 @@ def test_neighbors_of_many_samples_are_searched_on_the_device(monkeypatch):
     assert min(here.recall_) < 1
     assert there.recall_ == [1.0, 1.0]
     assert clustering_scores(here.labels_, there.labels_)["nmi"] > 0.9
-    monkeypatch.setattr(on_device, "LIMIT", 2_400)
-    monkeypatch.setattr(on_device, "PROBES", 2)
+    monkeypatch.setattr(search, "DEVICE_EXACT", 2_400)
+    monkeypatch.setattr(search, "PROBES", 2)
     monkeypatch.setattr(search, "CELL", 200)
     few = AnchorGRMSC(3, n_anchors=20, device="cpu", random_state=0).fit(views)
     assert 0.8 < min(few.recall_) < 1
@@ -86,7 +85,7 @@ def test_neighbors_of_many_samples_are_searched_on_the_device(monkeypatch):
 
 def test_a_device_with_too_little_memory_is_refused(monkeypatch):
     pytest.importorskip("torch")
-    monkeypatch.setattr(checks, "check_device", lambda owner, device: 1_000)
+    monkeypatch.setattr(module, "check_device", lambda owner, device: 1_000)
     with pytest.raises(MemoryError, match="but 0 GiB are free on cpu: lower n_anchors"):
         AnchorGRMSC(3, n_anchors=20, device="cpu").fit(planted().views)
     with pytest.raises(ValueError, match="device='nowhere' is not available here"):
@@ -245,6 +244,7 @@ def test_a_group_of_all_samples_does_not_blow_up_float32():
 # ---- anchors and neighbors ----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_anchors():
     views = planted().views
     unit = scale_views(check_views(views), "unit")
@@ -271,8 +271,7 @@ def test_labels_are_smoothed_over_the_mutual_neighbors_of_the_views(cells, monke
     views = [X[order] for X in views]
     if cells:  # one cell that holds all, so that the neighbors are still exact
         monkeypatch.setattr(laplacian, "DENSE_BELOW", 299)
-        for place in (search, laplacian):
-            monkeypatch.setattr(place, "EXACT_BELOW", 299)
+        monkeypatch.setattr(search, "EXACT_BELOW", 299)
         monkeypatch.setattr(search, "CELL", 75)
     given = {"n_anchors": 20, "random_state": 0, "n_kept": 4}
     model = AnchorGRMSC(3, smoothing=7, **given).fit(views)
@@ -303,8 +302,7 @@ def test_cells_are_used_for_many_samples_and_recall_is_reported(monkeypatch):
     exact = AnchorGRMSC(3, n_anchors=20, random_state=0).fit(data.views)
     assert exact.recall_ == [1.0, 1.0]
     monkeypatch.setattr(laplacian, "DENSE_BELOW", 500)
-    for place in (search, laplacian):
-        monkeypatch.setattr(place, "EXACT_BELOW", 800)
+    monkeypatch.setattr(search, "EXACT_BELOW", 800)
     monkeypatch.setattr(search, "CELL", 100)
     found = AnchorGRMSC(3, n_anchors=20, random_state=0).fit(data.views)
     assert all(0.8 < r < 1 for r in found.recall_)
@@ -556,11 +554,11 @@ def test_anchors_that_cannot_be():
 
 
 def test_what_does_not_fit_is_refused(monkeypatch):
-    monkeypatch.setattr(checks, "available_memory", lambda: 2**30)
+    monkeypatch.setattr(module, "available_memory", lambda: 2**30)
     many = Views([np.broadcast_to(np.arange(50.0), (4_000_000, 50))] * 3, ["0", "1", "2"])
     with pytest.raises(MemoryError, match=r"4000000 samples with 100 anchors needs about \d+ GiB"):
-        checks.check_room(many, 100, 10, 4, None)
-    checks.check_room(Views([many.arrays[0][:10_000]], ["0"]), 100, 10, 8, None)
+        module.check_room(many, 100, 10, 4, None)
+    module.check_room(Views([many.arrays[0][:10_000]], ["0"]), 100, 10, 8, None)
 
 
 def test_says_when_it_did_not_converge():

@@ -78,6 +78,7 @@ def test_the_fused_graph_equals_the_literal_product():
     assert_allclose(A, literal_graphs(Xs, 15), rtol=0, atol=1e-9)  # distances round differently
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("c", [2, 3, 5])
 @pytest.mark.parametrize(("gamma1", "gamma2"), [(1.0, 1.0), (100.0, 1.0), (1.0, 1e-6)])
 def test_equals_the_literal_recursion(c, gamma1, gamma2):

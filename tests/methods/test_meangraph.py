@@ -9,9 +9,9 @@ from sklearn.neighbors import kneighbors_graph
 
 from polyspan import MeanGraph
 from polyspan.chunked.graph import mean_graph_rows
-from polyspan.clustering.coarse import normalized_rows
+from polyspan.clustering.large import normalized_rows
 from polyspan.datasets import load_dataset, make_subspaces
-from polyspan.graphs import knn, neighbors
+from polyspan.graphs import neighbors
 from polyspan.methods.meangraph import neighbor_graph
 from polyspan.metrics import clustering_scores
 from polyspan.runtime.threads import Threads, bounds
@@ -113,7 +113,7 @@ def test_neighbors_grow_with_the_number_of_samples(n, k):
     assert MeanGraph(n_neighbors=6)._links(n) == 6
 
 
-def planted(lacking, n=2000):
+def planted(lacking, n=1200):
     """Views of four subspaces, of which samples lack some, in float32."""
     data = make_subspaces(n, 4, n_views=3, n_features=20, noise=0.1, outliers=0.05, random_state=0)
     gone = np.random.default_rng(0).random((n, 3)) < lacking
@@ -125,12 +125,12 @@ def planted(lacking, n=2000):
 @pytest.fixture
 def large(monkeypatch):
     """The ways for many samples are used from 500 samples on."""
-    for module in (knn, neighbors):
-        monkeypatch.setattr(module, "EXACT_BELOW", 500)
-    monkeypatch.setattr(neighbors, "CELL", 200)
+    monkeypatch.setattr(neighbors, "EXACT_BELOW", 500)
+    monkeypatch.setattr(neighbors, "CELL", 150)
     monkeypatch.setattr("polyspan.base.outcome.LARGE", 500)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", ["binary", "self_tuning"])
 @pytest.mark.parametrize("lacking", [0.0, 0.2])
 def test_many_samples(large, weights, lacking):
@@ -144,6 +144,7 @@ def test_many_samples(large, weights, lacking):
     assert np.all(both[W.nonzero()] > 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lacking", [0.0, 0.2])
 @pytest.mark.parametrize(
     "given", [{}, {"weights": "self_tuning"}, {"scale": "standard+unit", "n_neighbors": 6}]
@@ -159,7 +160,7 @@ def test_files_have_the_labels_of_arrays(large, tmp_path, monkeypatch, lacking, 
     assert clustering_scores(labels, wanted)["nmi"] > 0.95
     found = model.fit(paths)
     assert clustering_scores(wanted, found.labels_)["nmi"] == 1  # but for the numbers of clusters
-    assert found.affinity_matrix_.shape == (2000, 2000)
+    assert found.affinity_matrix_.shape == (1200, 1200)
 
 
 @pytest.mark.parametrize("weights", ["binary", "self_tuning"])

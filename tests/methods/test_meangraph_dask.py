@@ -9,7 +9,7 @@ import pytest
 
 from polyspan import MeanGraph
 from polyspan.datasets import make_subspaces
-from polyspan.graphs import knn, neighbors
+from polyspan.graphs import neighbors
 from polyspan.methods import meangraph
 from polyspan.metrics import clustering_scores
 
@@ -23,12 +23,12 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("dask")]
 @pytest.fixture
 def views(monkeypatch):
     """Views of which some samples lack one; 500 of them count as many."""
-    for module in (knn, neighbors, meangraph):
+    for module in (neighbors, meangraph):
         monkeypatch.setattr(module, "EXACT_BELOW", 500)
-    monkeypatch.setattr(neighbors, "CELL", 200)
+    monkeypatch.setattr(neighbors, "CELL", 100)
     monkeypatch.setattr("polyspan.base.outcome.LARGE", 500)
-    data = make_subspaces(2400, 4, n_features=[20, 30], noise=0.05, outliers=0.05)
-    gone = np.random.default_rng(0).random(2400) < 0.1
+    data = make_subspaces(1200, 4, n_features=[20, 30], noise=0.05, outliers=0.05)
+    gone = np.random.default_rng(0).random(1200) < 0.1
     return [np.where(gone[:, None], np.nan, data.views[0]), data.views[1]]
 
 
@@ -36,14 +36,14 @@ def views(monkeypatch):
 def test_same_labels_as_in_memory(client, views, weights):
     model = MeanGraph(4, weights=weights, random_state=0)
     wanted = model.fit(views).labels_
-    found = model.fit([da.from_array(X, chunks=((1000, 1000, 400), 7)) for X in views])
+    found = model.fit([da.from_array(X, chunks=((500, 500, 200), 7)) for X in views])
     assert clustering_scores(wanted, found.labels_)["nmi"] == pytest.approx(1, abs=1e-12)
     assert not hasattr(found, "affinity_matrix_")  # it stays on the workers and is freed
 
 
 def test_a_lost_worker_changes_nothing(client, views):
     model = MeanGraph(4, random_state=0)
-    lazy = [da.from_array(X, chunks=(600, -1)) for X in views]
+    lazy = [da.from_array(X, chunks=(300, -1)) for X in views]
     wanted = model.fit(lazy).labels_
     client.wait_for_workers(2)
     victim = next(iter(client.run(os.getpid).values()))

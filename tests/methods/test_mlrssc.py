@@ -69,6 +69,7 @@ def iterations(k):
     return Run("MLRSSC", k, 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("variant", ["pairwise", "centroid"])
 @pytest.mark.parametrize(("rank_share", "lam_agreement"), [(0.3, 0.1), (0.8, 2.0)])

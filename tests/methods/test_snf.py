@@ -37,6 +37,7 @@ def literal(views, k, mu, rounds):
     return normalize(sum(Ps) / len(Ps))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "mu", "rounds"), [(3, 0.5, 1), (3, 0.5, 7), (8, 0.3, 3)])
 def test_equals_the_definition(k, mu, rounds):
     views = tied_views()

@@ -1,6 +1,7 @@
 import json
 import re
 
+import pytest
 from report.pages import EVIDENCE, Page, merged, report
 
 from polyspan.selection import count_clusters
@@ -42,6 +43,7 @@ def test_whose_evidence_is_shown(tmp_path, digits):
     assert 'id="members"' in text
 
 
+@pytest.mark.slow
 def test_evidence_of_a_count_is_tables_and_charts(tmp_path, digits):
     data, model = digits
     number, evidence = count_clusters(data.views, random_state=0)

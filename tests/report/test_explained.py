@@ -232,6 +232,7 @@ def test_samples_without_values(tmp_path):
     assert "held out" not in data_of(text)["lists"]["markers"]["heads"]
 
 
+@pytest.mark.slow
 def test_beyond_a_number_of_samples_some_are_shown(tmp_path, monkeypatch):
     data, consensus, votes, _ = voted(60)
     votes[:, 57:] = 3  # a cluster of three

@@ -92,6 +92,7 @@ def test_all_user_strings_are_text(tmp_path):
     model = ConcatSpectral(n_clusters=2, random_state=0).fit(views)
     labels = np.array([NASTY[i % 2] for i in range(n)])
     plain = report(tmp_path, SimpleNamespace(views=views, view_names=["v"] * n), model, "plain")
+    kinds = {tag for tag, _ in Page(plain).elements} | {"ul", "li", "details", "summary"}
     for name in NASTY[:12]:
         consensus = merged(
             model,
@@ -103,7 +104,6 @@ def test_all_user_strings_are_text(tmp_path):
             sample_ids=NASTY, labels=labels, title=name, command=name, notes=[name],
         )  # fmt: skip
         page = Page(text)
-        kinds = {tag for tag, _ in Page(plain).elements} | {"ul", "li", "details", "summary"}
         assert {tag for tag, _ in page.elements} <= kinds
         assert sum(tag == "script" for tag, _ in page.elements) == 2
         assert sum(tag == "img" for tag, _ in page.elements) == 1

@@ -46,6 +46,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @LIBRARIES
 @pytest.mark.parametrize("case", CASES)
 def test_all_libraries_agree(data, library, case):

@@ -54,6 +54,7 @@ GRID = [
 ]
 
 
+@pytest.mark.slow
 def test_shared_fits_are_the_same_to_the_bit(calls):
     alone = [GRMSC(3, random_state=0, **params).fit(VIEWS) for params in GRID]
     calls.update(factor_grmsc=0, solve_grmsc=0)

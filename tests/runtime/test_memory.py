@@ -98,6 +98,7 @@ except MemoryError as error:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux says how much is mapped")
 def test_the_limit_of_the_process_is_seen_before_the_work():
     found = subprocess.run([sys.executable, "-c", LIMITED], capture_output=True, text=True)

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from cases import benchmark
+from cases import benchmark, case
 from sklearn.base import clone
 from sklearn.metrics import normalized_mutual_info_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import check_estimator
+from sklearn.utils.estimator_checks import check_estimator, estimator_checks_generator
 
 from polyspan import GRMSC, LRR, ConcatKMeans, ConcatSpectral, ConsensusClusterer, MeanGraph
 from polyspan.datasets import load_dataset, make_subspaces
@@ -66,6 +66,7 @@ def test_planted_clusters_are_found(planted):
     assert found.certainty_.max() <= 1
 
 
+@pytest.mark.slow
 def test_the_default_pool_serves_few_samples():
     data = make_subspaces(n_samples=24, n_clusters=2, random_state=0)
     found = ConsensusClusterer(2, random_state=0).fit(data.views)
@@ -113,6 +114,7 @@ def test_best_estimator_is_one_of_those_in_the_consensus(planted, monkeypatch):
     assert {k: params[k] for k in chosen["setting"]} == chosen["setting"]
 
 
+@pytest.mark.slow
 def test_same_seed_same_result(planted):
     views = [
         view + 0.5 * np.random.RandomState(1).normal(size=view.shape) for view in planted.views
@@ -160,6 +162,7 @@ def test_no_new_setting_after_the_budget(planted):
     np.testing.assert_array_equal(found.labels_.shape, (90,))
 
 
+@pytest.mark.slow
 def test_progress_is_reported(planted, capsys, monkeypatch):
     model = ConsensusClusterer(3, members=SMALL, random_state=0, verbose=1).fit(planted.views)
     lines = capsys.readouterr().out.splitlines()
@@ -210,6 +213,7 @@ def test_bad_views_are_named():
         ConsensusClusterer(2).fit([np.eye(4), np.full((4, 2), np.nan)])
 
 
+@pytest.mark.slow
 def test_samples_may_lack_views(planted):
     views = {"rna": planted.views[0], "protein": planted.views[1].copy()}
     views["protein"][:20] = np.nan
@@ -314,6 +318,19 @@ def test_both_ways_to_the_embedding_are_the_same():
     np.testing.assert_allclose(sure, same, atol=1e-12)  # sums in another order
 
 
+def test_samples_are_linked_by_the_weights_of_the_settings_that_join_them():
+    """The normalized co-association, by its definition and from the clusters of all settings."""
+    labels = np.random.RandomState(0).randint(3, size=(4, 20)) * 2 - 1
+    weights = np.array([0.4, 0.3, 0.2, 0.1])
+    W = sum(w * (row[:, None] == row) for w, row in zip(weights, labels, strict=True))
+    columns = MODULE.Columns(MODULE._names(labels), np.sqrt(weights))
+    B = MODULE._indicators(labels, columns)
+    np.testing.assert_allclose((B @ B.T).toarray(), W, atol=1e-15)
+    N = MODULE._normalized(B, MODULE._column_sums(B))
+    degrees = W.sum(axis=1)
+    np.testing.assert_allclose((N @ N.T).toarray(), W / np.sqrt(np.outer(degrees, degrees)))
+
+
 def test_certainty_is_the_share_of_settings():
     rows = np.array([[0, 0, 0, 1, 1, 1]] * 3 + [[0, 0, 1, 1, 1, 1]])
     merged, certainty = consensus(rows, np.full(4, 0.25), 2, random_state=0)
@@ -324,6 +341,7 @@ def test_certainty_is_the_share_of_settings():
     assert certainty[0] == pytest.approx(0.875)
 
 
+@pytest.mark.slow
 def test_corrupted_samples_are_less_certain(planted):
     rng = np.random.RandomState(3)
     views = [view.copy() for view in planted.views]
@@ -343,6 +361,7 @@ def test_count_finds_planted_clusters():
         json.dumps(evidence)
 
 
+@pytest.mark.slow
 def test_auto_uses_the_count(planted):
     found = ConsensusClusterer(members=SMALL, random_state=0).fit(planted.views)
     assert found.n_clusters_ == 3
@@ -418,6 +437,7 @@ def test_the_benchmark_passes_the_device_on(planted, monkeypatch):
     json.dumps(row)
 
 
+@pytest.mark.slow
 def test_evidence_has_a_line_for_every_candidate(planted):
     number, evidence = count_clusters(planted.views, random_state=0)
     gaps = -np.diff(evidence["eigenvalues"])
@@ -576,6 +596,7 @@ def test_structure_is_told(planted):
     assert [one["role"] for one in found.structure_evidence_["views"]] == ["says nothing"] * 2
 
 
+@pytest.mark.slow
 def test_labels_by_number(planted):
     found = ConsensusClusterer(members=SMALL[-5:], random_state=0).fit(planted.views)
     numbers = [row["n_clusters"] for row in found.evidence_["shortlist"]]
@@ -602,16 +623,9 @@ CHEAP = [ConcatKMeans(n_init=2), ConcatSpectral(n_neighbors=2), GRMSC(n_neighbor
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "model",
-    [
-        ConsensusClusterer(3, members=CHEAP, random_state=0),
-        ConsensusClusterer(),
-    ],
-    ids=["cheap", "defaults"],
-)
-def test_common_checks(model):
+def test_common_checks():
     """All of scikit-learn's; the failed ones are named with their error."""
+    model = ConsensusClusterer(3, members=CHEAP, random_state=0)
     done = check_estimator(model, on_skip=None, on_fail=None)
     assert len(done) > 40
     failed = [one for one in done if one["status"] not in ("passed", "skipped")]
@@ -621,6 +635,25 @@ def test_common_checks(model):
     }
 
 
+LONG = {  # checks of how X is given, which does not reach the members; a fit of all of them each
+    *("check_estimator_sparse_array", "check_estimator_sparse_matrix", "check_dtype_object"),
+    *("check_positive_only_tag_during_fit", "check_fit_score_takes_y", "check_n_features_in"),
+    *("check_pipeline_consistency", "check_array_api_input"),
+}
+
+
+@pytest.mark.slow
+def test_common_checks_with_the_default_members():
+    done = 0
+    for model, check in estimator_checks_generator(ConsensusClusterer()):
+        if check.func.__name__ not in LONG:
+            with case(check.func.__name__):
+                check(model)
+            done += 1
+    assert done > 35
+
+
+@pytest.mark.slow
 def test_in_a_pipeline_and_a_search(planted):
     X = np.hstack(planted.views)
     widths = np.cumsum([0, *(view.shape[1] for view in planted.views)])
@@ -642,6 +675,7 @@ def test_in_a_pipeline_and_a_search(planted):
     assert search.fit(X, planted.labels).best_params_ == {"n_clusters": 3}
 
 
+@pytest.mark.slow
 def test_clone_and_a_second_fit(planted):
     model = ConsensusClusterer(members=SMALL[-3:], random_state=0).fit(planted.views)
     assert model.evidence_["chosen"] == 3

@@ -64,6 +64,7 @@ def same_clusters(a, b):
 # ---- the consensus by chunks -------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [2_000, SAMPLE + 3_000])
 def test_by_chunks_it_is_the_same_consensus(n, monkeypatch):
     labels = noisy_members(n, 5)[1]

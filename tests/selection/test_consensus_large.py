@@ -135,6 +135,7 @@ def test_too_little_memory_for_exact_solutions_means_anchors(planted, monkeypatc
     assert not exactly(views, None)
 
 
+@pytest.mark.slow
 def test_more_clusters_than_samples_that_are_looked_at(planted, few_are_many, monkeypatch):
     monkeypatch.setattr("polyspan.selection.count.COUNTED", 100)
     found, evidence = count_clusters(planted.views, random_state=0, max_clusters=150)
@@ -142,6 +143,7 @@ def test_more_clusters_than_samples_that_are_looked_at(planted, few_are_many, mo
     assert len(evidence["eigenvalues"]) == 100
 
 
+@pytest.mark.slow
 def test_counting_leaves_out_a_scaling_that_does_not_fit(planted, few_are_many, monkeypatch):
     views = [sp.csr_array(X) for X in planted.views]
     monkeypatch.setattr(
@@ -169,6 +171,7 @@ def test_samples_may_lack_a_view(planted, few_are_many):
     assert nmi(planted, found.labels_) > 0.98
 
 
+@pytest.mark.slow
 def test_failures_name_the_method_that_ran(planted, few_are_many, monkeypatch):
     def broken(self, X, y=None):
         raise ArithmeticError("no luck")

@@ -210,6 +210,7 @@ def test_a_part_of_the_samples():
 # ---- counting ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_list_of_a_count():
     views, _ = blobs(centers=3)
     number, evidence = count_clusters(views, random_state=0)
@@ -224,6 +225,7 @@ def test_the_list_of_a_count():
     assert count_clusters(views, random_state=0)[1] == evidence
 
 
+@pytest.mark.slow
 def test_a_count_does_not_depend_on_the_order():
     X = load_wine().data
     views = [X[:, :7], X[:, 7:]]
@@ -249,6 +251,7 @@ def test_one_view():
     assert evidence["shortlist"][0]["agreement"] == 1
 
 
+@pytest.mark.slow
 def test_samples_that_lack_views():
     views, _ = blobs(n_each=25)
     views[0][::9] = np.nan
@@ -282,6 +285,7 @@ def test_without_time_the_graphs_answer(monkeypatch):
     assert 4 in numbers(evidence)  # by the eigengap
 
 
+@pytest.mark.slow
 def test_solutions_in_time_are_used(monkeypatch):
     views, _ = blobs()
     clock = itertools.count()

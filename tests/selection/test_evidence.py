@@ -32,6 +32,7 @@ def test_structure_says_what_its_part_can_miss(monkeypatch):
                          f"{sure_size(90, 60)} may be missed")  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_count_says_what_its_part_can_miss(monkeypatch):
     views = make_subspaces(90, 3, noise=0.1).views
     assert count_clusters(views, random_state=0)[1]["drawn"] == ""

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 from polyspan import NEMO, ConsensusClusterer, MeanGraph, load_model, save_model
 from polyspan.datasets import load_views, make_subspaces
-from polyspan.graphs import knn
+from polyspan.graphs import ties
 from polyspan.graphs.knn import nearest_neighbors
 from polyspan.selection.placing import Fitted, place
 
@@ -192,10 +192,11 @@ def test_samples_are_placed_one_by_one(fitted):
 def test_blocks_do_not_matter(fitted, monkeypatch):
     new = drawn(30, seed=1)[1]
     whole = fitted.place(new)
-    monkeypatch.setattr(knn, "BLOCK", 500)  # two samples at a time
+    monkeypatch.setattr(ties, "BLOCK", 500)  # two samples at a time
     assert_allclose(fitted.place(new).votes, whole.votes, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_new_samples_are_scaled_by_the_fitted_means_and_spreads():
     shift, size = 100 * np.arange(6), 10.0 ** np.arange(6)
     old, new = ([size * view + shift for view in drawn(n, s)[1]] for n, s in ((200, 0), (40, 1)))
@@ -349,6 +350,7 @@ def test_a_saved_consensus_places_alike(fitted, tmp_path):
         assert_array_equal(one, other)
 
 
+@pytest.mark.slow
 def test_default_members_can_be_saved_and_predict(tmp_path):
     data = make_subspaces(60, 3, noise=0.1, random_state=0)
     model = ConsensusClusterer(3, random_state=0).fit(data.views)

@@ -1,6 +1,7 @@
 """Local moves of the members' labels: what they repair, and what they leave alone."""
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 
 from polyspan import ConcatKMeans, ConsensusClusterer, MeanGraph
@@ -94,6 +95,7 @@ def test_consensus_of_many_samples_refines_its_members(monkeypatch):
     assert all(high > low for high, low in zip(after, before, strict=True))
 
 
+@pytest.mark.slow
 def test_same_seed_same_labels(monkeypatch):
     monkeypatch.setattr(pool, "EXACT_UP_TO", 100)
     data = make_subspaces(150, 3, random_state=0)

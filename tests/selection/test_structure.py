@@ -138,6 +138,7 @@ def test_few_samples_lack_a_view_or_most():
     assert found["verdict"] == "strong"
 
 
+@pytest.mark.slow
 def test_many_samples_and_columns_take_seconds():
     rng = np.random.default_rng(0)
     labels = groups(n=2000)

@@ -73,6 +73,7 @@ def slowly_changing(n, decay, seed=0):
         yield (U * s) @ V.T + wobble, t
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "decay"), [(300, 4), (300, 12), (230, 60), (60, 10)])
 def test_threshold_with_memory_equals_the_plain_one(n, decay):
     threshold = prox.SingularThreshold()

@@ -1,7 +1,8 @@
 """The base of all estimators: check, solve, cluster; then assign, once."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from inspect import Parameter, Signature
 from numbers import Integral
 from pathlib import Path
@@ -15,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from polyspan.base.outcome import Outcome
 from polyspan.base.scikit_learn import BaseEstimator, ClusterMixin
 from polyspan.inputs.params import Check, Neighbors, check_params, clusters, fitted, param, seed
-from polyspan.inputs.tables import KnownView
+from polyspan.inputs.samples import KnownView
 from polyspan.inputs.views import Views, check_views, check_y
 from polyspan.runtime.arrays import Array, to_numpy
 from polyspan.runtime.cache import active, shared
@@ -142,12 +143,11 @@ class MultiViewClusterer(Declared, ClusterMixin, BaseEstimator):
             self._check_scaled(views, Xs)
             outcome = self._outcome(views, Xs)
             learned = views.remembered() | outcome.learned(self) | self._kept(views, Xs)
+        for complaint in (*outcome.complaints, *self._too_few(learned["labels_"])):
+            warn_user(complaint)  # before anything is assigned, as a warning may be an error
         for name in fitted_names(type(self)) & vars(self).keys() - learned.keys():
             delattr(self, name)  # of an earlier fit
         vars(self).update(learned, _fitted_on=X)
-        for complaint in outcome.complaints:
-            warn_user(complaint)
-        self._say_if_few()
         return self
 
     def fit_predict(self, X: Any, y: Any = None) -> np.ndarray:
@@ -164,11 +164,11 @@ class MultiViewClusterer(Declared, ClusterMixin, BaseEstimator):
         """
         return self.fit(X, y).labels_
 
-    def _say_if_few(self) -> None:
-        """Warn when fewer clusters came out than were asked for."""
-        asked, got = self.n_clusters, len(np.unique(self.labels_))
+    def _too_few(self, labels: np.ndarray) -> Iterator[Warning]:
+        """A warning when fewer clusters came out than were asked for."""
+        asked, got = self.n_clusters, len(np.unique(labels))
         if isinstance(asked, Integral) and got < asked:
-            warn_user(
+            yield UserWarning(
                 f"{type(self).__name__} found {plural(got, 'cluster')} instead of "
                 f"n_clusters={asked}: the samples do not fall into more, because many of them are "
                 "equal or their views say too little."
@@ -190,7 +190,7 @@ class MultiViewClusterer(Declared, ClusterMixin, BaseEstimator):
         """
         name = type(self).__name__
         self._check_params()
-        views = self._views(X)
+        views = check_views(X, self.views, self, missing=get_tags(self).missing_views)
         if get_tags(self).single_view and len(views.arrays) > 1:
             raise ValueError(
                 f"{name} takes one view; got {len(views.arrays)}: wrap it in BestSingleView, or "
@@ -201,10 +201,6 @@ class MultiViewClusterer(Declared, ClusterMixin, BaseEstimator):
         need, free = self.footprint(views), self._free_memory()
         check_memory(name, views.n_samples, views.itemsize, *need, free)
         return self._prepare(views)
-
-    def _views(self, X: Any) -> Views:
-        """Convert X to `Views` and check it."""
-        return check_views(X, self.views, self, missing=get_tags(self).missing_views)
 
     def scaled(self, views: Views) -> list[Array]:
         """Return checked views as `solve` needs them."""
@@ -238,6 +234,7 @@ class MultiViewClusterer(Declared, ClusterMixin, BaseEstimator):
     # ---- what a subclass may override ----------------------------------------------------------
 
     @classmethod
+    @cache
     def parameter_checks(cls) -> dict[str, Check]:
         """Checks of the parameters, by name; ``views`` has none, as it is checked with the data.
 

@@ -87,8 +87,11 @@ class Embedding(Outcome):
         Y, options = to_numpy(self.Y), _kmeans(model)
         if self.random_state is not None:
             options["random_state"] = self.random_state
-        found = kmeans(settled(unit_rows(Y)) if self.by_direction else Y, **options)
-        return {"labels_": found.labels_, "embedding_": model.brought_back(self.Y)}
+        rows = settled(unit_rows(Y)) if self.by_direction else Y
+        return {
+            "labels_": kmeans(rows, **options).labels_,
+            "embedding_": model.brought_back(self.Y),
+        }
 
 
 @dataclass(frozen=True)

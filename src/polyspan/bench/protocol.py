@@ -60,9 +60,9 @@ from polyspan.bench.plan import (
     settings,
 )
 from polyspan.datasets.registry import find_entry
-from polyspan.inputs.names import unknown_name
 from polyspan.inputs.params import check_params
 from polyspan.methods import METHODS
+from polyspan.runtime.messages import unknown_name
 
 GIVEN = ("n_clusters", "random_state")  # these come from the data and the seed
 KINDS: dict[str, tuple[type, tuple[str, ...]]] = {

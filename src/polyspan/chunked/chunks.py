@@ -6,30 +6,21 @@ A chunk is a sequence of arrays, one per view: a list of them in memory or on a 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from polyspan.chunked.sources import is_dask
-from polyspan.chunked.workers import Cluster, Threads, bounds
+from polyspan.chunked.workers import Cluster, Threads
+from polyspan.inputs import scaling
 from polyspan.inputs.rows import Content, check_content, joined, look
-from polyspan.inputs.scaling import (
-    STANDARDIZED,
-    Scale,
-    Scaling,
-    constant_view,
-    is_constant,
-    scaling_per_view,
-    standard,
-    unit,
-)
 from polyspan.inputs.views import Views
 from polyspan.runtime.arrays import Array
 from polyspan.runtime.memory import available_memory
 from polyspan.runtime.optional import require
-
-Span = tuple[int, int]  # first row of a chunk, and the row after its last
+from polyspan.runtime.threads import Span, bounds
 
 
 @dataclass(frozen=True)
@@ -46,7 +37,7 @@ class Rows:
     views: Sequence[Any]
     start: int
     stop: int
-    scale: Scale
+    scale: scaling.Scale
     moments: Sequence[Any] | None
     dtype: Any
 
@@ -55,7 +46,7 @@ class Rows:
 
     def __getitem__(self, k: int) -> Array:
         moments = None if self.moments is None else self.moments[k]
-        scale = scaling_per_view(self.scale, len(self))[k]
+        scale = scaling.scaling_per_view(self.scale, len(self))[k]
         return scaled(self.read(k), scale, moments, self.dtype)
 
     def __iter__(self) -> Iterator[Array]:
@@ -70,7 +61,7 @@ class Rows:
         return part if sp.issparse(part) else np.ascontiguousarray(part)
 
 
-def scaled(part: Array, scale: Scaling, moments: Any, dtype: Any) -> Array:
+def scaled(part: Array, scale: scaling.Scaling, moments: Any, dtype: Any) -> Array:
     """Scale rows of a view as `polyspan.inputs.scaling.scale_views` would scale the whole view.
 
     Examples
@@ -80,26 +71,22 @@ def scaled(part: Array, scale: Scaling, moments: Any, dtype: Any) -> Array:
     """
     # Integers and float16 are scaled in float64, like views in memory.
     part = part.astype(part.dtype if part.dtype in (np.float32, np.float64) else np.float64)
-    if scale in STANDARDIZED:
+    if scale in scaling.STANDARDIZED:
         size, mean, spread = (x.astype(part.dtype) for x in moments)
-        part = standard(part.toarray() if sp.issparse(part) else part, (size, mean, spread))
-    return (part if scale in ("standard", None) else unit(part)).astype(dtype)
+        part = scaling.standard(part.toarray() if sp.issparse(part) else part, (size, mean, spread))
+    return (part if scale in ("standard", None) else scaling.unit(part)).astype(dtype)
 
 
-def scaled_list(
-    parts: Sequence[Array], scale: Scale, moments: Sequence[Any] | None, dtype: Any
-) -> list[Array]:
+def scaled_list(parts: Sequence[Array], **how: Any) -> list[Array]:
     """Scale rows of all views."""
-    found = [None] * len(parts) if moments is None else moments
-    scales = scaling_per_view(scale, len(parts))
-    return [scaled(*one, dtype) for one in zip(parts, scales, found, strict=True)]
+    return list(Rows(parts, 0, parts[0].shape[0], **how))
 
 
 def make_chunks(
     workers: Threads | Cluster,
     views: Views,
     size: int,
-    scale: Scale,
+    scale: scaling.Scale,
     dtype: Any,
     new: bool,
     missing: bool = False,
@@ -135,65 +122,32 @@ def make_chunks(
     >>> [chunk[0].shape for chunk in chunks], spans
     ([(2, 3), (1, 3)], [(0, 2), (2, 3)])
     """
-    n, raw = views.n_samples, list[Any]()
+    raw: list[Any]
     if isinstance(workers, Cluster):
         raw, spans = dask_chunks(workers.client, views.arrays, size)
     else:
-        spans = bounds(n, size)
+        spans = bounds(views.n_samples, size)
         raw = [Rows(views.arrays, *span, scale, None, dtype) for span in spans]
     moments: list[Any] | None = None
-    scales = scaling_per_view(scale, len(views.arrays))
-    standardized = [one in STANDARDIZED for one in scales]
+    scales = scaling.scaling_per_view(scale, len(views.arrays))
+    standardized = [how in scaling.STANDARDIZED for how in scales]
     if new or any(standardized):
         seen = workers.collect(workers.map(inspect, raw))
         if new:
-            contents = [
-                joined([part.content for part in parts]) for parts in zip(*seen, strict=True)
-            ]
-            check_content(contents, views.names, missing=missing)
+            check_content(contents(seen), views.names, missing=missing)
             check_directions(seen, views, scales)
         if any(standardized):
-            found = zip(standardize(seen), standardized, strict=True)
-            moments = [one if wanted else None for one, wanted in found]
+            used = zip(standardize(seen), standardized, strict=True)
+            moments = [of_view if wanted else None for of_view, wanted in used]
     if isinstance(workers, Cluster):
         fixed = {"scale": scale, "moments": moments, "dtype": dtype}
         return workers.map(scaled_list, raw, **fixed), spans, moments
     lazy = [replace(part, moments=moments) for part in raw]
-    free = available_memory()
-    need = n * sum(int(view.shape[1]) for view in views.arrays) * np.dtype(dtype).itemsize
+    free, features = available_memory(), sum(int(view.shape[1]) for view in views.arrays)
+    need = views.n_samples * features * np.dtype(dtype).itemsize
     if free is None or need < free / 4 or any(sp.issparse(view) for view in views.arrays):
         lazy = workers.map(list, lazy)  # otherwise they are read again each time
     return lazy, spans, moments
-
-
-def take(chunk: Any, inside: np.ndarray) -> list[Array]:
-    """Take some rows of a chunk, counted from its first row."""
-    return [part[inside] for part in chunk]
-
-
-def take_samples(
-    workers: Threads | Cluster, chunks: list[Any], spans: list[Span], wanted: np.ndarray
-) -> list[Array]:
-    """Collect some samples of all views in this process, in the requested order.
-
-    Examples
-    --------
-    >>> X = np.arange(4.0)[:, None]
-    >>> with Threads(1) as workers:
-    ...     take_samples(workers, [[X[:2]], [X[2:]]], [(0, 2), (2, 4)], np.array([3, 0]))
-    [array([[3.],
-           [0.]])]
-    """
-    where = np.argsort(wanted, kind="stable")
-    ordered = wanted[where]
-    inside = [ordered[(ordered >= a) & (ordered < b)] - a for a, b in spans]
-    parts = workers.collect(workers.map(take, chunks, inside))
-    back = np.argsort(where, kind="stable")
-    stack = [[part[k] for part in parts if part[k].shape[0]] for k in range(len(parts[0]))]
-    return [
-        (sp.vstack(X, format="csr") if sp.issparse(X[0]) else np.concatenate(X))[back]
-        for X in stack
-    ]
 
 
 class Inspected(NamedTuple):
@@ -224,6 +178,11 @@ def inspect(chunk: Any) -> list[Inspected]:
     return found
 
 
+def contents(seen: Sequence[Sequence[Inspected]]) -> list[Content]:
+    """What the rows of every view hold, from all chunks."""
+    return [joined([part.content for part in parts]) for parts in zip(*seen, strict=True)]
+
+
 def directions(part: np.ndarray) -> np.ndarray:
     """The direction of all rows, or if they do not have the same one, two that differ most.
 
@@ -232,23 +191,21 @@ def directions(part: np.ndarray) -> np.ndarray:
     >>> directions(np.array([[3.0, 4.0], [6.0, 8.0]])), len(directions(np.eye(3)))
     (array([[0.6, 0.8]]), 2)
     """
-    few = unit(part[:100])
-    if len(part) > 1 and not is_constant(few):  # most views, without a look at the others
-        return few[[0, np.abs(few - few[0]).max(axis=1).argmax()]]
-    rows = unit(part)
-    if len(part) < 2 or is_constant(rows):
-        return rows[:1]
-    return rows[[0, np.abs(rows - rows[0]).max(axis=1).argmax()]]
+    for some in (part[:100], part):  # most views vary in their first rows
+        rows = scaling.unit(some)
+        if len(part) > 1 and not scaling.is_constant(rows):
+            return rows[[0, np.abs(rows - rows[0]).max(axis=1).argmax()]]
+    return rows[:1]
 
 
 def check_directions(
-    seen: Sequence[Sequence[Inspected]], views: Views, scales: Sequence[Scaling]
+    seen: Sequence[Sequence[Inspected]], views: Views, scales: Sequence[scaling.Scaling]
 ) -> None:
     """Raise if all rows of a view are equal once they have unit length."""
-    for parts, (view, name), one in zip(zip(*seen, strict=True), views, scales, strict=True):
-        found = np.concatenate([part.directions for part in parts])
-        if one == "unit" and (len(found) == 1 or is_constant(found)):
-            raise constant_view(name, one, view.shape[1])
+    for parts, (view, name), how in zip(zip(*seen, strict=True), views, scales, strict=True):
+        rows = np.concatenate([part.directions for part in parts])
+        if how == "unit" and (len(rows) == 1 or scaling.is_constant(rows)):
+            raise scaling.constant_view(name, how, view.shape[1])
 
 
 def standardize(chunks: Sequence[Sequence[Inspected]]) -> list[tuple[np.ndarray, ...]]:
@@ -287,12 +244,10 @@ def dask_chunks(client: Any, views: Sequence[Any], size: int) -> tuple[list[Any]
     da = require("dask.array", "scale", "a dask array")
     first = next(view for view in views if is_dask(view))
     lengths = [stop - start for c in first.chunks[0] for start, stop in bounds(int(c), size)]
-    cut = []
+    cut, whole = [], (tuple(lengths), -1)
     for view in views:
-        whole = (tuple(lengths), -1)
         array = view if is_dask(view) else da.from_array(view, chunks=whole, name=False)
         pieces = array.rechunk(whole).to_delayed()[:, 0]
         cut.append(client.compute(list(pieces)))
-    ends = np.cumsum(lengths)
-    spans = [(int(b - a), int(b)) for a, b in zip(lengths, ends, strict=True)]
+    spans = list(pairwise(np.cumsum([0, *lengths]).tolist()))
     return [list(parts) for parts in zip(*cut, strict=True)], spans

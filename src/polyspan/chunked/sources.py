@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from polyspan.inputs.containers import annotated_kind, names_of
-from polyspan.inputs.ids import as_ids
-from polyspan.inputs.samples import is_frame
-from polyspan.inputs.tables import is_other_table
+from polyspan.inputs.containers import annotated_kind, is_other_table, names_of
+from polyspan.inputs.samples import as_ids, is_frame
 from polyspan.inputs.views import Views, different_lengths
 from polyspan.runtime.messages import view_title
 from polyspan.runtime.optional import require
@@ -134,8 +132,7 @@ def open_views(X: Any) -> tuple[list[Any], list[str]]:
     if isinstance(X, Mapping):
         named = {name: X[key] for name, key in names_of(X).items()}
     else:
-        several = X if isinstance(X, list | tuple) else [X]
-        named = {str(k): view for k, view in enumerate(several)}
+        named = {str(k): view for k, view in enumerate(_several(X))}
     views = [_open(view, name) for name, view in named.items()]
     names = list(named)
     for view, name in zip(views, names, strict=True):
@@ -153,22 +150,18 @@ def open_views(X: Any) -> tuple[list[Any], list[str]]:
 
 def _check_ids(views: list[Any], names: list[str]) -> None:
     """Refuse Parquet files whose ids differ: rows that are read in chunks are matched by order."""
-    found = [(name, view.ids()) for view, name in zip(views, names, strict=True) if _has_ids(view)]
-    for name, ids in found[1:]:
-        first, wanted = found[0]
+    pairs = zip(names, views, strict=True)
+    all_ids = [(name, view.ids()) for name, view in pairs if isinstance(view, Parquet)]
+    known = [(name, ids) for name, ids in all_ids if ids is not None]
+    for name, ids in known[1:]:
+        first, wanted = known[0]
         if ids != wanted:
-            i = next(
-                i for i, pair in enumerate(zip(ids, wanted, strict=True)) if pair[0] != pair[1]
-            )
+            i = next(i for i, (a, b) in enumerate(zip(ids, wanted, strict=True)) if a != b)
             raise ValueError(
                 f"{view_title(name)} has other ids in its index than {view_title(first)}, or in "
                 f"another order (row {i}: {ids[i]!r} and {wanted[i]!r}), but rows that are read in "
                 "chunks are matched by order: save the files with the same samples in one order."
             )
-
-
-def _has_ids(view: Any) -> bool:
-    return isinstance(view, Parquet) and view.ids() is not None
 
 
 def _open(view: Any, name: str) -> Any:

@@ -11,9 +11,9 @@ from typing import Any
 
 from polyspan.chunked.sources import is_dask
 from polyspan.runtime.messages import warn_user
-from polyspan.runtime.threads import BLOCK, Threads, bounds, pick
+from polyspan.runtime.threads import BLOCK, Span, Threads, bounds
 
-__all__ = ["Cluster", "Threads", "active_client", "bounds", "pick", "refuse_device", "workers_for"]
+__all__ = ["Cluster", "Threads", "active_client", "bounds", "refuse_device", "workers_for"]
 
 
 class Cluster:
@@ -29,7 +29,7 @@ class Cluster:
         self.client = client
         self._threads = sum(client.nthreads().values())
 
-    def columns(self, m: int) -> list[tuple[int, int]]:
+    def columns(self, m: int) -> list[Span]:
         """Split m columns into blocks, one per thread of the cluster unless they would be tiny."""
         return bounds(m, min(BLOCK, max(4, -(-m // max(self._threads, 1)))))
 

@@ -7,7 +7,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from polyspan.inputs.names import unknown_name
+from polyspan.runtime.messages import unknown_name
 
 if TYPE_CHECKING:
     from polyspan.datasets import Dataset, MatchedViews

@@ -15,7 +15,7 @@ from polyspan import __version__
 from polyspan.cli import audit, bench, data, demo, fit, info, predict
 from polyspan.cli.messages import fail
 from polyspan.cli.request import in_words
-from polyspan.inputs.names import unknown_name
+from polyspan.runtime.messages import unknown_name
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polyspan.inputs.names import unknown_name
-from polyspan.runtime.messages import own_warnings
+from polyspan.runtime.messages import own_warnings, unknown_name
 
 if TYPE_CHECKING:
     from polyspan.datasets import MatchedViews

@@ -14,12 +14,13 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from polyspan.clustering.starts import restarted
 from polyspan.runtime.arrays import Array, inverse_root, to_numpy
 from polyspan.runtime.messages import own_warnings, warn_user
 from polyspan.solvers.eigen import eigh, highest_eigenpairs
 
+RandomState = int | np.random.RandomState | None
 EXACT_BELOW = 3000  # samples up to which a dense eigensolver is used
+FEW = 2_000  # rows; beyond, scikit-learn's k-means takes as long with one restart after the other
 
 
 def spectral_embedding(W: Array, n_clusters: int) -> np.ndarray:
@@ -100,11 +101,7 @@ def _top_eigenvectors(N: Array, c: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def spectral_clustering(
-    W: Array,
-    n_clusters: int,
-    *,
-    n_init: int = 20,
-    random_state: int | np.random.RandomState | None = None,
+    W: Array, n_clusters: int, *, n_init: int = 20, random_state: RandomState = None
 ) -> np.ndarray:
     """Cluster the rows of the spectral embedding of W by k-means.
 
@@ -115,7 +112,7 @@ def spectral_clustering(
     >>> len(set(labels[:3])), len(set(labels[3:])), len(set(labels))
     (1, 1, 2)
     """
-    Y = settled(unit_rows(spectral_eigenvectors(W, n_clusters)[1]))
+    Y = settled(spectral_embedding(W, n_clusters))
     with quiet_kmeans():
         return restarted(Y, n_clusters, n_init, random_state).fit(Y).labels_
 
@@ -147,11 +144,7 @@ def settled(Y: np.ndarray) -> np.ndarray:
 
 
 def cluster_rows(
-    Y: Array,
-    n_clusters: int,
-    *,
-    n_init: int = 20,
-    random_state: int | np.random.RandomState | None = None,
+    Y: Array, n_clusters: int, *, n_init: int = 20, random_state: RandomState = None
 ) -> np.ndarray:
     """Cluster the rows of an embedding, scaled to unit length, by k-means.
 
@@ -202,7 +195,7 @@ def kmeans(
     n_clusters: int,
     *,
     n_init: int = 20,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: RandomState = None,
     sample: int = 20_000,
 ) -> KMeans:
     """Fit k-means to the rows of Y, without multiplying the cost by the number of restarts.
@@ -227,12 +220,76 @@ def kmeans(
         return KMeans(n_clusters, init=start, n_init=1, random_state=rng).fit(Y)
 
 
+def restarted(Y: Any, n_clusters: int, n_init: int, random_state: RandomState) -> KMeans:
+    """K-means for the rows of Y, not yet fitted, that has its starts from `greedy_starts`.
+
+    With few rows, scikit-learn spends most of its time on calling its functions for the starts.
+    The labels are those of its own starts.
+
+    Examples
+    --------
+    >>> Y = np.repeat(np.eye(3), 4, axis=0)
+    >>> restarted(Y, 3, 5, 0).fit(Y).inertia_
+    0.0
+    """
+    if sp.issparse(Y) or len(Y) > FEW:
+        return KMeans(n_clusters, n_init=n_init, random_state=random_state)
+    starts: list[np.ndarray] = []
+
+    def start(X: np.ndarray, n_clusters: int, random_state: np.random.RandomState) -> np.ndarray:
+        if not starts:
+            starts.extend(greedy_starts(X, n_clusters, n_init, random_state))
+        return starts.pop(0)
+
+    return KMeans(n_clusters, init=start, n_init=n_init, random_state=random_state)
+
+
+def greedy_starts(X: np.ndarray, c: int, n_starts: int, rng: np.random.RandomState) -> np.ndarray:
+    """Draw starts for k-means: an array of ``n_starts`` times c rows of X.
+
+    Greedy k-means++: every further center is the best of 2 + log(c) rows drawn with probability
+    proportional to the squared distance to the nearest center so far. Random numbers are drawn in
+    scikit-learn's order, so that the same seed gives the same starts.
+
+    D. Arthur, S. Vassilvitskii, "k-means++: the advantages of careful seeding", SODA 2007.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [0.0], [5.0]])
+    >>> np.sort(greedy_starts(X, 2, 4, np.random.RandomState(0))[..., 0]).tolist()
+    [[0.0, 5.0], [0.0, 5.0], [0.0, 5.0], [0.0, 5.0]]
+    """
+    n, trials = len(X), 2 + int(np.log(c))
+    drawn = rng.uniform(size=(n_starts, 1 + (c - 1) * trials))
+    later = drawn[:, 1:].reshape(n_starts, c - 1, trials)
+    squares = np.einsum("ij,ij->i", X, X)
+
+    def distances(rows: np.ndarray) -> np.ndarray:
+        """Squared, of rows of X to all rows."""
+        D = X[rows.ravel()] @ X.T
+        D *= -2
+        D += squares[rows.ravel(), None]
+        D += squares
+        return np.maximum(D, 0, out=D).reshape(*rows.shape, n)
+
+    shares = np.full(n, 1 / n).cumsum()
+    chosen = np.empty((n_starts, c), dtype=np.intp)
+    chosen[:, 0] = np.searchsorted(shares / shares[-1], drawn[:, 0], side="right")
+    D = distances(chosen[:, 0])  # to the nearest center of every start
+    for k in range(1, c):
+        aims = later[:, k - 1] * D.sum(axis=1, keepdims=True)
+        sums = np.cumsum(D, axis=1)
+        rows = np.array([np.searchsorted(*pair) for pair in zip(sums, aims, strict=True)])
+        rows = np.minimum(rows, n - 1)
+        nearer = np.minimum(distances(rows), D[:, None])
+        best = np.argmin(nearer.sum(axis=2), axis=1)
+        D = nearer[np.arange(n_starts), best]
+        chosen[:, k] = rows[np.arange(n_starts), best]
+    return X[chosen]
+
+
 def component_clustering(
-    W: np.ndarray,
-    n_clusters: int,
-    *,
-    n_init: int = 20,
-    random_state: int | np.random.RandomState | None = None,
+    W: np.ndarray, n_clusters: int, *, n_init: int = 20, random_state: RandomState = None
 ) -> np.ndarray:
     """Label the connected components of a graph that was built to have ``n_clusters`` of them.
 

@@ -11,7 +11,8 @@ from scipy.sparse.csgraph import connected_components
 
 from polyspan.datasets.ids import ROW_NUMBERS, counts_rows
 from polyspan.datasets.view_files import Part
-from polyspan.inputs.ids import first_repeated
+from polyspan.inputs.samples import first_repeated
+from polyspan.runtime.messages import first_few, plural
 
 
 def without_row_numbers(parts: list[Part]) -> list[Part]:
@@ -183,8 +184,8 @@ def _not_finite(part: Part, matrix: Any, samples: list[str]) -> str:
             "than --max-missing 0.2 of its values"
         )
     return (
-        f"{where}: {len(i)} value{'s' * (len(i) > 1)} {'are' if len(i) > 1 else 'is'} {what}, in "
-        f"{rows} row{'s' * (rows > 1)} and {columns} column{'s' * (columns > 1)} "
+        f"{where}: {plural(len(i), 'value is', 'values are')} {what}, in {plural(rows, 'row')} and "
+        f"{plural(columns, 'column')} "
         f"({'; '.join(places)}{'; ...' * (len(i) > 3)}): {advice}, or leave out the rows or "
         "the columns (--drop COLUMN)"
     )
@@ -193,9 +194,8 @@ def _not_finite(part: Part, matrix: Any, samples: list[str]) -> str:
 def tell_lacking(lacking: dict[str, list[str]], most: int = 5) -> str:
     """Say which samples lack which view: how many, and the first few."""
     told = [
-        f"{len(samples)} lack{'s' * (len(samples) == 1)} {view} ({', '.join(samples[:most])}"
-        f"{', ...' * (len(samples) > most)})"
+        f"{plural(len(samples), 'lacks', 'lack')} {view} ({first_few(samples, most)})"
         for view, samples in lacking.items()
     ]
     n = len({one for samples in lacking.values() for one in samples})
-    return f"{n} sample{'s' * (n > 1)} lack{'s' * (n == 1)} a view: {'; '.join(told)}"
+    return f"{plural(n, 'sample lacks', 'samples lack')} a view: {'; '.join(told)}"

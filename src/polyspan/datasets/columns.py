@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polyspan.inputs.ids import is_missing
-from polyspan.inputs.names import quoted
+from polyspan.inputs.samples import is_missing
+from polyspan.runtime.messages import quoted
 
 LABEL_NAMES = ["truth", "truelabel", "true_label", "label", "labels", "gt", "gnd", "y", "target"]
 THINGS = "sample|subject|patient|participant|case|donor|cell|barcode"

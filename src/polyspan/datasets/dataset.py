@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from polyspan.runtime.messages import plural
+
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Dataset:
@@ -50,7 +52,7 @@ class Dataset:
     def __repr__(self) -> str:
         shapes = [view.shape for view in self.views]
         views = ", ".join(f"{v} {s[1]}" for v, s in zip(self.view_names, shapes, strict=True))
-        count = f"{len(shapes)} view{'s' * (len(shapes) != 1)} ({views})"
+        count = f"{plural(len(shapes), 'view')} ({views})"
         classes = f"{self.n_clusters} clusters" if self.n_clusters else "no labels"
         return f"Dataset({self.name!r}: {shapes[0][0]} samples, {count}, {classes})"
 

@@ -19,7 +19,7 @@ from polyspan.datasets.columns import (
     is_like_id,
     quoted,
 )
-from polyspan.inputs.ids import as_ids, is_missing
+from polyspan.inputs.samples import as_ids, is_missing
 
 ROW_NUMBERS = re.compile(r"|index|Unnamed: \d+(\.\d+)*")  # columns that may just count the rows
 

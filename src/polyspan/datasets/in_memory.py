@@ -10,9 +10,8 @@ from scipy import sparse
 
 from polyspan.datasets.columns import check_unique, collect
 from polyspan.datasets.ids import Table
-from polyspan.inputs.containers import annotated_kind
+from polyspan.inputs.containers import annotated_kind, is_other_table
 from polyspan.inputs.samples import is_frame
-from polyspan.inputs.tables import is_other_table
 
 
 def name_sources(given: Any) -> tuple[list[Path], dict[Path, Any]]:

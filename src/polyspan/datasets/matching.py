@@ -24,6 +24,7 @@ from polyspan.datasets.in_memory import check_keys, name_sources
 from polyspan.datasets.readers import check_file
 from polyspan.datasets.view_files import BIO, Part, Reading, read_parts, view_names
 from polyspan.inputs.filling import check_imputing, describe, fill
+from polyspan.runtime.messages import plural
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -72,7 +73,7 @@ class MatchedViews:
         shapes = zip(self.view_names, self.views, strict=True)
         words = ", ".join(f"{name} {view.shape[1]}" for name, view in shapes)
         n = self.views[0].shape[0]
-        count = f"{len(self.views)} view{'s' * (len(self.views) != 1)}"
+        count = plural(len(self.views), "view")
         return f"MatchedViews({n} samples by {self.matched_by}, {count} ({words}))"
 
 

@@ -17,8 +17,8 @@ from polyspan.datasets.in_memory import check_keys
 from polyspan.datasets.matching import MatchedViews, check_paths, match_parts
 from polyspan.datasets.view_files import Part, Reading, read_parts, view_names
 from polyspan.inputs.filling import check_imputing
-from polyspan.inputs.names import quoted
-from polyspan.inputs.tables import KnownView
+from polyspan.inputs.samples import KnownView
+from polyspan.runtime.messages import plural, quoted
 
 
 def load_new_views(
@@ -132,11 +132,9 @@ def _like(part: Part, view: KnownView, notes: list[str]) -> Part:
             f"{str(view.key)!r} ({quoted(gone, 3)}): give the same ones as to the fit"
         )
     if extra := [name for name in part.columns if name not in set(view.columns)]:
-        several, are = ("s", "are") if len(extra) > 1 else ("", "is")
-        notes.append(
-            f"{part.file}: {len(extra)} column{several} that the model was not fitted on {are} "
-            f"left out ({quoted(extra, 3)})"
-        )
+        unknown = "that the model was not fitted on"
+        count = plural(len(extra), f"column {unknown} is", f"columns {unknown} are")
+        notes.append(f"{part.file}: {count} left out ({quoted(extra, 3)})")
     if list(part.columns) == view.columns:
         return part
     matrix = part.matrix[:, [place[name] for name in view.columns]]
@@ -158,12 +156,12 @@ def _filled(part: Part, view: KnownView, max_missing: float, notes: list[str]) -
     matrix[lost] = np.nan
     if n := int(gone[~lost].sum()):
         notes.append(
-            f"{part.file}: {n} missing value{'s' * (n > 1)} filled in by the medians of the "
-            "fitted samples"
+            f"{part.file}: {plural(n, 'missing value')} filled in by the medians of the fitted "
+            "samples"
         )
     if n := int((lost & ~gone.all(axis=1)).sum()):
         notes.append(
-            f"{part.file}: {n} sample{'s' * (n > 1)} taken to lack the view: more than "
+            f"{part.file}: {plural(n, 'sample')} taken to lack the view: more than "
             f"{max_missing:.0%} missing"
         )
     return part._replace(matrix=matrix)
@@ -180,7 +178,7 @@ def _check_whole(part: Part) -> None:
         sample = part.ids[i] if part.ids else i + 1
         column: Any = repr(part.columns[j]) if len(part.columns) else j + 1
         raise ValueError(
-            f"{part.file}: {gone.sum()} value{'s' * bool(gone.sum() > 1)} missing (the first in "
-            f"sample {sample}, column {column}): fill in by the medians of the fitted samples with "
+            f"{part.file}: {plural(int(gone.sum()), 'value')} missing (the first in sample "
+            f"{sample}, column {column}): fill in by the medians of the fitted samples with "
             "--impute median"
         )

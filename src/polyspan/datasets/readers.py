@@ -17,7 +17,7 @@ from polyspan.datasets.matrixmarket import read_matrix_market
 from polyspan.datasets.safety import check_links
 from polyspan.datasets.sizes import check_size
 from polyspan.datasets.tables import TABLES, TEXT
-from polyspan.inputs.sparse import check_sparse
+from polyspan.inputs.rows import check_sparse
 from polyspan.runtime.messages import one_line
 from polyspan.runtime.optional import require
 

@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from polyspan.inputs.names import unknown_name
+from polyspan.runtime.messages import unknown_name
 
 DOWNLOAD_BASE = "https://raw.githubusercontent.com"
 

@@ -11,7 +11,7 @@ from polyspan.datasets.rfiles import RTable, read_r
 from polyspan.datasets.safety import check_workbook
 from polyspan.datasets.sizes import check_size
 from polyspan.datasets.textfiles import has_names, read_csv
-from polyspan.inputs.sparse import check_sparse
+from polyspan.inputs.rows import check_sparse
 from polyspan.runtime.messages import one_line
 from polyspan.runtime.optional import require
 

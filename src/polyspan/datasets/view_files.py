@@ -29,9 +29,9 @@ from polyspan.datasets.safety import check_links
 from polyspan.datasets.sizes import check_size
 from polyspan.datasets.tables import R_FILES, TABLES, place, read_tables
 from polyspan.inputs.containers import annotated_kind, blocks
-from polyspan.inputs.ids import as_ids, first_repeated
 from polyspan.inputs.orientation import check_labels, check_rows, is_feature_name
-from polyspan.inputs.sparse import check_sparse
+from polyspan.inputs.rows import check_sparse
+from polyspan.inputs.samples import as_ids, first_repeated
 from polyspan.runtime.messages import one_line, own_warnings
 from polyspan.runtime.optional import require
 

@@ -14,7 +14,7 @@ from polyspan.datasets.readers import check_file
 from polyspan.datasets.tables import TABLES, read_tables
 from polyspan.datasets.view_files import BIO, read_annotated
 from polyspan.explain.given import is_unknown
-from polyspan.inputs.ids import as_ids, first_repeated
+from polyspan.inputs.samples import as_ids, first_repeated
 
 
 class Known(NamedTuple):

@@ -2,7 +2,7 @@
 
 The rule for samples that are equally far is that of `polyspan.graphs.ties`: those tied for the last
 places share them. Among more samples the neighbors are searched in cells
-(`polyspan.graphs.neighbors`): about 98% of them are found, those tied for the last place go to the
+(`polyspan.graphs.neighbors`): about 98% of them are found, those tied for the last place go to its
 own cell and the lower row numbers, and the cells are learned from samples drawn with a fixed seed.
 The graph is then a function of the rows in their order, the same on any number of threads.
 """
@@ -13,20 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from polyspan.graphs.exact import (
-    BLOCK,
-    block_neighbors,
-    distances,
-    fewer,
-    lowest,
-    squared_lengths,
-)
-from polyspan.graphs.neighbors import EXACT_BELOW, approximate_neighbors
-from polyspan.graphs.on_device import device_neighbors
-from polyspan.graphs.ties import tied
+from polyspan.graphs import neighbors, ties
 from polyspan.inputs.rows import missing_rows
 from polyspan.runtime.cache import shared
 from polyspan.runtime.memory import available_memory
+from polyspan.runtime.threads import bounds
 
 ROWS = 2**16  # of a graph whose entries are looked at together
 COLUMNS = 32  # of a dense matrix that are multiplied at a time
@@ -53,18 +44,39 @@ class Near(NamedTuple):
 
     @property
     def widths(self) -> np.ndarray:
-        """Distance of every sample to its 7th neighbor, or to the last of fewer: a local scale.
-
-        0, with seven duplicates, is replaced by the mean of the others.
-        """
-        s = np.sqrt(self.nearest[:, :SEVENTH][:, -1])
-        known = (s > 0) & np.isfinite(s)
-        return np.where(s > 0, s, np.mean(s[known]) if np.any(known) else 1.0)
+        """The `local_widths` of all samples."""
+        return local_widths([seventh_distances(self.nearest)])
 
     def graph(self, weights: np.ndarray) -> sp.csr_array:
         """Graph of these neighbors: shares times weights of the entries."""
         parts = (self.shares.data * weights, self.shares.indices, self.shares.indptr)
         return sp.csr_array(parts, shape=self.shares.shape)
+
+
+def seventh_distances(squares: np.ndarray) -> np.ndarray:
+    """Distances to the 7th neighbors, or to the last of fewer, from ascending squares.
+
+    Examples
+    --------
+    >>> seventh_distances(np.array([[0.0, 1.0], [4.0, 9.0]]))
+    array([1., 3.])
+    """
+    return np.sqrt(squares[:, :SEVENTH][:, -1])
+
+
+def local_widths(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Local scale at every sample, from the `seventh_distances` of all parts.
+
+    0, with seven duplicates, is replaced by the mean of the others.
+
+    Examples
+    --------
+    >>> local_widths([np.array([1.0, 3.0]), np.array([0.0])])
+    array([1., 3., 2.])
+    """
+    s = np.concatenate(parts)
+    known = (s > 0) & np.isfinite(s)
+    return np.where(s > 0, s, np.mean(s[known]) if np.any(known) else 1.0)
 
 
 def nearest_neighbors(X: Any, k: int, new: Any = None, device: str | None = None) -> Near:
@@ -104,59 +116,59 @@ def nearest_neighbors(X: Any, k: int, new: Any = None, device: str | None = None
     >>> nearest_neighbors(np.array([[0.0], [1.0], [5.0]]), 2, np.array([[2.0]])).nearest
     array([[1., 4.]])
     """
-    n, gone = X.shape[0], missing_rows(X)
-    there = np.arange(n) if gone is None else np.flatnonzero(~gone)
+    n, (there, rows) = X.shape[0], _present(X)
     if new is not None:
-        return _among(X, there, k, new)
-    if len(there) > EXACT_BELOW:
-        return _from_many(X if gone is None else X[there], there, n, k, device)
+        return _among(rows, there, n, k, new)
+    if len(there) > neighbors.EXACT_BELOW:
+        return _from_many(rows, there, n, k, device)
     most = max(k, TOGETHER)  # one search serves members with different numbers
-    near = shared(_search, most, [X], 32 * n * most, lambda: _search(k, [X]))
-    return near if near.nearest.shape[1] <= k else _fewer(near, k, X, there)
+    near = shared(_search, most, [X], 32 * n * most, lambda: _among(rows, there, n, k))
+    return near if near.nearest.shape[1] <= k else _fewer(near, rows, there, k)
+
+
+def _present(X: Any) -> tuple[np.ndarray, Any]:
+    """Numbers and rows of the samples that have the view."""
+    gone = missing_rows(X)
+    there = np.arange(X.shape[0]) if gone is None else np.flatnonzero(~gone)
+    return there, X if gone is None else X[there]
 
 
 def _search(k: int, Xs: Sequence[Any]) -> Near:
-    (X,) = Xs
-    gone = missing_rows(X)
-    return _among(X, np.arange(X.shape[0]) if gone is None else np.flatnonzero(~gone), k)
+    there, X = _present(Xs[0])
+    return _among(X, there, Xs[0].shape[0], k)
 
 
-def _among(X: Any, there: np.ndarray, k: int, new: Any = None) -> Near:
-    """Neighbors among the rows ``there`` of X, of these rows or of new samples."""
-    n, some, slack = X.shape[0], len(there), tied(X.dtype)
-    X = (X if some == n else X[there]).astype(np.float64)
+def _among(X: Any, there: np.ndarray, n: int, k: int, new: Any = None) -> Near:
+    """Neighbors among the rows of X, which are ``there`` of n, of these rows or of new samples."""
+    slack, X = ties.tied(X.dtype), X.astype(np.float64)
     rows, Q = (there, X) if new is None else (np.arange(new.shape[0]), new.astype(np.float64))
-    lengths = squared_lengths(X)
-    own = lengths if new is None else squared_lengths(Q)
+    lengths = ties.squared_lengths(X)
+    own = lengths if new is None else ties.squared_lengths(Q)
     m = n if new is None else len(rows)
-    k = min(k, some - 1 if new is None else some)
+    k = min(k, len(there) - 1 if new is None else len(there))
     nearest = np.full((m, k), np.inf)
-    counts, columns, parts = np.zeros(m, dtype=np.int64), [], []
-    step = max(1, BLOCK // some // (2 if sp.issparse(X) else 1))
-    for start in range(0, len(rows), step):
-        block = slice(start, min(start + step, len(rows)))
+    counts, parts = np.zeros(m, dtype=np.int64), []
+    step = max(1, ties.BLOCK // len(there) // (2 if sp.issparse(X) else 1))
+    for start, stop in bounds(len(rows), step):
         if new is None:
-            places = np.arange(block.start, block.stop)
-            i, j, squares, shares, low = block_neighbors(X, lengths, places, k, slack)
+            i, *rest, low = ties.block_neighbors(X, lengths, np.arange(start, stop), k, slack)
         else:
-            D2 = distances(Q[block], X, own[block], lengths)
-            i, j, squares, shares, low = lowest(D2, own[block], k, slack)
+            D2 = ties.distances(Q[start:stop], X, own[start:stop], lengths)
+            i, *rest, low = ties.lowest(D2, own[start:stop], k, slack)
         _check_crowd(len(i), len(rows) - start, len(low))
-        counts[rows[block]] = np.bincount(i, minlength=len(low))
-        nearest[rows[block]] = low
-        columns.append(there[j])
-        parts.append((squares, shares))
-    squares, shares = (np.concatenate(several) for several in zip(*parts, strict=True))
+        counts[rows[start:stop]] = np.bincount(i, minlength=len(low))
+        nearest[rows[start:stop]] = low
+        parts.append(rest)
+    columns, squares, shares = (np.concatenate(several) for several in zip(*parts, strict=True))
     ends = np.concatenate([[0], np.cumsum(counts)])
-    graph = sp.csr_array((shares, np.concatenate(columns), ends), shape=(m, n))
-    return Near(graph, squares, nearest)
+    return Near(sp.csr_array((shares, there[columns], ends), shape=(m, n)), squares, nearest)
 
 
-def _fewer(near: Near, k: int, X: Any, there: np.ndarray) -> Near:
+def _fewer(near: Near, X: Any, there: np.ndarray, k: int) -> Near:
     """The k nearest, from a search for more: the same as a search for k."""
-    own, rows, nearest = np.zeros(X.shape[0]), near.rows, near.nearest[:, :k]
-    own[there] = squared_lengths((X if len(there) == len(own) else X[there]).astype(np.float64))
-    kept, shares = fewer(rows, near.squares, nearest[:, -1], own, k, tied(X.dtype))
+    own, rows, nearest = np.zeros(len(near.nearest)), near.rows, near.nearest[:, :k]
+    own[there] = ties.squared_lengths(X.astype(np.float64))
+    kept, shares = ties.fewer(rows, near.squares, nearest[:, -1], own, k, ties.tied(X.dtype))
     ends = np.concatenate([[0], np.cumsum(np.bincount(rows[kept], minlength=len(own)))])
     graph = sp.csr_array((shares, near.shares.indices[kept], ends), shape=near.shares.shape)
     return Near(graph, near.squares[kept], nearest)
@@ -165,24 +177,16 @@ def _fewer(near: Near, k: int, X: Any, there: np.ndarray) -> Near:
 def _from_many(X: Any, there: np.ndarray, n: int, k: int, device: str | None) -> Near:
     """Neighbors of the rows of X, which are the rows ``there`` of n, from cells or a device."""
     if device is None or sp.issparse(X):
-        ids, squares = approximate_neighbors(X, k)
+        ids, squares = neighbors.approximate_neighbors(X, k)
     else:
-        ids, squares = device_neighbors(X, k, device)
-    order = np.argsort(ids, axis=1)
-    nearest, columns = squares, np.take_along_axis(ids, order, axis=1)
-    squares = np.take_along_axis(squares, order, axis=1)
-    found = columns >= 0  # fewer than k where the cells are small
-    counts = np.zeros(n, dtype=np.int64)
-    counts[there] = found.sum(axis=1)
-    ends = np.concatenate([[0], np.cumsum(counts)])
-    small = np.int32 if max(n, ends[-1]) < 2**31 else np.int64
-    columns = there.astype(small)[columns[found]]
-    parts = (np.ones(len(columns), dtype=squares.dtype), columns, ends.astype(small))
+        ids, squares = neighbors.device_neighbors(X, k, device)
     if len(there) < n:
-        everywhere = np.full((n, k), np.inf, dtype=squares.dtype)
-        everywhere[there] = nearest
-        nearest = everywhere
-    return Near(sp.csr_array(parts, shape=(n, n)), squares[found], nearest)
+        places, some = np.where(ids >= 0, there[ids], -1), squares
+        ids, squares = np.full((n, k), -1), np.full((n, k), np.inf, dtype=some.dtype)
+        ids[there], squares[there] = places, some
+    graph = neighbors.graph_rows(ids, squares, n)
+    shares = sp.csr_array((np.ones_like(graph.data), graph.indices, graph.indptr), graph.shape)
+    return Near(shares, graph.data, squares)
 
 
 def _check_crowd(entries: int, left: int, done: int) -> None:
@@ -254,13 +258,22 @@ def mean_of_graphs(graphs: Sequence[sp.csr_array], Xs: Sequence[Any]) -> sp.csr_
     lacks = [gone for X in Xs if (gone := missing_rows(X)) is not None]
     W.data /= 2 if lacks else 2 * len(Xs)
     if lacks:
-        n = W.shape[0]
-        for start in range(0, n, ROWS):  # what is needed for all entries at once would be too much
-            ends = W.indptr[start : start + ROWS + 1]
-            own = slice(ends[0], ends[-1])
-            i, j = np.repeat(np.arange(start, start + len(ends) - 1), np.diff(ends)), W.indices[own]
-            W.data[own] /= len(Xs) - sum(np.where(gone[i] | gone[j], 1, 0) for gone in lacks)
+        for start, stop in bounds(W.shape[0], ROWS):  # all entries at once would need much memory
+            entries = slice(W.indptr[start], W.indptr[stop])
+            i, j = start + entry_rows(W[start:stop]), W.indices[entries]
+            W.data[entries] /= common_views(len(Xs), lacks, i, j)
     return W
+
+
+def common_views(n_views: int, lacks: Sequence[np.ndarray], i: Any, j: Any) -> Any:
+    """How many views the samples i and j both have; ``lacks`` says who lacks a view, where any do.
+
+    Examples
+    --------
+    >>> common_views(2, [np.array([False, True])], np.array([0, 0]), np.array([0, 1]))
+    array([2, 1])
+    """
+    return n_views - sum(np.where(gone[i] | gone[j], 1, 0) for gone in lacks)
 
 
 def local_kernel(D2: np.ndarray, sums: np.ndarray, mu: float) -> np.ndarray:
@@ -288,13 +301,11 @@ def diffused(S: sp.csr_array, A: np.ndarray) -> np.ndarray:
     array([[0.5, 0.5],
            [0.5, 1. ]])
     """
-    n = A.shape[0]
     B, C = np.empty_like(A), np.empty_like(A)
-    for start in range(0, n, COLUMNS):
-        part = slice(start, start + COLUMNS)
+    parts = [slice(*span) for span in bounds(A.shape[0], COLUMNS)]
+    for part in parts:
         B[:, part] = S @ np.ascontiguousarray(A[part].T)  # S A
-    for start in range(0, n, COLUMNS):  # S (S A)^T: the rows from here on, and their mirror image
-        part = slice(start, start + COLUMNS)
-        C[start:, part] = S[start:] @ np.ascontiguousarray(B[part].T)
+    for part in parts:  # S (S A)^T: the rows from here on, and their mirror image
+        C[part.start :, part] = S[part.start :] @ np.ascontiguousarray(B[part].T)
         C[part, part.stop :] = C[part.stop :, part].T
     return C

@@ -1,14 +1,16 @@
-"""Graphs of views: distances, Gaussian similarities, neighbors, proximities, Laplacians."""
+"""Graphs of views: distances, similarities, neighbors, proximities, Laplacians, random walks."""
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from array_api_compat import array_namespace, is_numpy_array
+from array_api_compat import array_namespace, device, is_numpy_array
 
 from polyspan.graphs import ties
 from polyspan.inputs.precomputed import like
+from polyspan.inputs.rows import missing_rows, present_rows
 from polyspan.runtime.arrays import (
     Array,
     astype,
@@ -19,6 +21,8 @@ from polyspan.runtime.arrays import (
     to_numpy,
 )
 from polyspan.solvers.eigen import lowest_eigenpairs
+
+TELEPORT = 1e-8  # share of uniform jumps, which makes the stationary distribution unique
 
 
 def squared_distances(X: Array, *, rounded: bool = False) -> Array:
@@ -38,7 +42,6 @@ def squared_distances(X: Array, *, rounded: bool = False) -> Array:
 
     Examples
     --------
-    >>> import numpy as np
     >>> squared_distances(np.array([[0.0, 0.0], [3.0, 4.0]]))
     array([[ 0., 25.],
            [25.,  0.]])
@@ -68,7 +71,6 @@ def median_distance(D2: Array, *, diagonal: bool = False) -> float:
 
     Examples
     --------
-    >>> import numpy as np
     >>> D2 = squared_distances(np.array([[0.0], [1.0], [3.0]]))
     >>> median_distance(D2), median_distance(D2, diagonal=True)
     (2.0, 1.0)
@@ -95,7 +97,6 @@ def gaussian(D2: Array, sigma: float) -> Array:
 
     Examples
     --------
-    >>> import numpy as np
     >>> gaussian(np.array([0.0, 4.0, 1e300]), 2.0)
     array([1.        , 0.36787944, 0.        ])
     """
@@ -126,7 +127,6 @@ def mutual_neighbors(D2: Array, k: int, slack: Array | float = 0.0) -> Array:
 
     Examples
     --------
-    >>> import numpy as np
     >>> x = np.array([[0.0], [1.0], [3.0]])
     >>> mutual_neighbors(squared_distances(x), 1)
     array([[0., 1., 0.],
@@ -153,12 +153,9 @@ def second_order(Lambda: Array, sigma: float | None = None) -> Array:
     return gaussian(D2, median_distance(D2) if sigma is None else sigma)
 
 
-def consistent(Lambdas: list[Array]) -> Array:
+def consistent(Lambdas: Sequence[Array]) -> Array:
     """Consistent graph: the entrywise product of all first-order proximities (GRMSC, eq. 4)."""
-    product = Lambdas[0]
-    for Lambda in Lambdas[1:]:
-        product = product * Lambda
-    return product
+    return math.prod(Lambdas[1:], start=Lambdas[0])
 
 
 def laplacian(W: Array) -> Array:
@@ -166,7 +163,6 @@ def laplacian(W: Array) -> Array:
 
     Examples
     --------
-    >>> import numpy as np
     >>> laplacian(np.array([[0.0, 2.0], [2.0, 0.0]]))
     array([[ 2., -2.],
            [-2.,  2.]])
@@ -183,33 +179,26 @@ class GraphParams(NamedTuple):
     alpha: float = 1e-3
     second_width: str = "own"
     regularizer: str = "both"
-    weights: tuple[float, ...] | None = None  # of the views; None means 1 for all
+    weights: Sequence[float] | None = None  # of the contributions of views; None means 1 for all
 
 
 def graph_laplacian(
-    Xs: Sequence[Array],
-    n_neighbors: int,
-    *,
-    alpha: float = 1e-3,
-    second_width: str = "own",
-    regularizer: str = "both",
-    weights: Sequence[float] | None = None,
-    given: Sequence[Any] | None = None,
+    Xs: Sequence[Array], n_neighbors: int, *, given: Sequence[Any] | None = None, **params: Any
 ) -> Array:
     """Laplacian L = sum_k L_k of the graphs of all views, samples in rows of every X.
 
-    ``weights`` multiply the contributions of single views; ``given`` are first-order graphs to use
-    instead of building them.
+    ``given`` are first-order graphs to use instead of building them; the other parameters are those
+    of `GraphParams`.
 
     Examples
     --------
-    >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(9, 4))
     >>> L = graph_laplacian([X, X[:, :2]], 3)
     >>> np.allclose(L @ np.ones(9), 0)
     True
     """
-    weights = [1.0] * len(Xs) if weights is None else weights
+    _, alpha, second_width, regularizer, weights = GraphParams(n_neighbors, **params)
+    weights = (1.0,) * len(Xs) if weights is None else weights
     if given is None:
         firsts = [first_order(X, n_neighbors) for X in Xs]  # eq. (3)
         # NumPy graphs have few neighbors and are stored sparse: v of them are held at once.
@@ -230,6 +219,70 @@ def graph_laplacian(
     return laplacian(W)
 
 
+def incomplete_laplacian(Xs: Sequence[Array], n_neighbors: int, **params: Any) -> Array:
+    """Laplacian of GRMSC's graphs when samples lack views; equal to GRMSC's without gaps.
+
+    - First order: view k connects the n_k samples that have it, each with its ``k n_k / n``
+      nearest, so that neighbors are as close as in the complete data.
+    - Consistent: Omega is the set of pairs that are mutual neighbors in every view that both have
+      (at least one); the weight is the product of those c first-order weights to the power v/c, as
+      if the other views agreed on average.
+    - Complementary: the mean of the second-order weights over the views that both have, times v. A
+      pair without a common view has weight zero.
+
+    A view has information only about the samples that have it. Parameters are those of
+    `graph_laplacian`; rows of NaN mark the gaps.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(9, 4))
+    >>> X[3] = np.nan
+    >>> L = incomplete_laplacian([X, np.ones((9, 1)) * np.arange(9)[:, None]], 3)
+    >>> np.allclose(L @ np.ones(9), 0)
+    True
+    """
+    v, n = len(Xs), Xs[0].shape[0]
+    _, alpha, second_width, regularizer, weights = GraphParams(n_neighbors, **params)
+    weights = (1.0,) * v if weights is None else weights
+    dense = next((X for X in Xs if missing_rows(X) is not None), Xs[0])  # others may be sparse
+    xp, where = array_namespace(dense), device(dense)
+    zeros = xp.zeros((n, n), dtype=dense.dtype, device=where)
+    pairs, agree, logs, shared, second = zeros, zeros, zeros, zeros, zeros
+    for X, w in zip(Xs, weights, strict=True):
+        gone = missing_rows(X)
+        there = present_rows(X, gone)
+        gone = xp.zeros(n, dtype=xp.bool, device=where) if gone is None else gone
+        count = int(there.shape[0])
+        k = min(max(1, round(n_neighbors * count / n)), count - 1)
+        Lambda, sigma = first_order(there, k)
+        both = astype(~gone[:, None] & ~gone[None, :], X.dtype)
+        first = _spread(Lambda, gone)
+        near = first > 0
+        pairs, shared = pairs + both, shared + w * both
+        agree = agree + astype(near, X.dtype)
+        logs = logs + xp.log(xp.where(near, first, xp.ones_like(first)))
+        if regularizer == "both":
+            first = _spread(second_order(Lambda, sigma if second_width == "first" else None), gone)
+        second = second + w * first
+    second = sum(weights) * second / xp.where(shared > 0, shared, xp.ones_like(shared))
+    if regularizer == "first_order":
+        return laplacian(second)
+    inside = (pairs > 0) & (agree == pairs)
+    product = xp.exp(logs * v / xp.where(pairs > 0, pairs, xp.ones_like(pairs)))
+    return laplacian(xp.where(inside, product, alpha * second))
+
+
+def _spread(A: Array, gone: Array) -> Array:
+    """Expand a matrix over the present samples to all samples, with zeros for the others."""
+    xp = array_namespace(A)
+    there = astype(~gone, xp.int64)
+    edge = xp.zeros((A.shape[0], 1), dtype=A.dtype, device=device(A))
+    A = xp.concat([A, edge], axis=1)
+    A = xp.concat([A, xp.zeros_like(A[:1, :])], axis=0)
+    place = xp.where(gone, A.shape[0] - 1, xp.cumulative_sum(there) - 1)
+    return xp.take(xp.take(A, place, axis=0), place, axis=1)
+
+
 def normalized(W: Array) -> Array:
     """Scale symmetric weights by the degrees: ``D^-1/2 W D^-1/2``, largest eigenvalue 1.
 
@@ -243,6 +296,37 @@ def normalized(W: Array) -> Array:
     """
     root = inverse_root(array_namespace(W).sum(W, axis=1))
     return root[:, None] * W * root[None, :]
+
+
+def random_walk(K: Array) -> Array:
+    """Divide the rows of a kernel by their sums.
+
+    Examples
+    --------
+    >>> random_walk(np.array([[1.0, 1.0], [1.0, 3.0]]))
+    array([[0.5 , 0.5 ],
+           [0.25, 0.75]])
+    """
+    return K / array_namespace(K).sum(K, axis=1, keepdims=True)
+
+
+def stationary_distribution(P: Array) -> Array:
+    """Stationary distribution of a random walk, all entries positive.
+
+    The walk jumps to a random sample once in 1e8 steps, because P may consist of separate pieces.
+
+    Examples
+    --------
+    >>> stationary_distribution(np.array([[0.5, 0.5], [0.25, 0.75]])).round(6)
+    array([0.333333, 0.666667])
+    """
+    walk = astype(P, "float64")
+    xp = array_namespace(walk)
+    n = walk.shape[0]
+    I = xp.eye(n, dtype=walk.dtype, device=device(walk))
+    jumps = xp.full((n, 1), TELEPORT / n, dtype=walk.dtype, device=device(walk))
+    pi = xp.linalg.solve(I - (1 - TELEPORT) * walk.T, jumps)[:, 0]
+    return astype(pi / xp.sum(pi), P.dtype)
 
 
 def nearest(D2: Array, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -16,8 +16,11 @@ from array_api_compat import array_namespace
 from scipy.sparse.csgraph import connected_components
 
 from polyspan.graphs import proximity
-from polyspan.graphs.neighbors import Found
+from polyspan.graphs.knn import entry_rows
+from polyspan.graphs.neighbors import Found, graph_rows
 from polyspan.runtime.arrays import Array, like, sum_products, to_numpy
+from polyspan.runtime.devices import move_arrays, move_csr
+from polyspan.runtime.threads import Span
 
 ROWS = 8_192  # rows of the sparse part processed at a time, so that their numbers fit in the cache
 GROUP = 64  # at most this many samples in a group of the consistent graph that is solved exactly
@@ -92,18 +95,16 @@ def sparse_graph(
            [0.779, 0.   , 0.   ],
            [0.   , 0.   , 0.   ]])
     """
-    n = sum(len(part.ids) for part in found)
-    counts = np.concatenate([np.count_nonzero(part.ids >= 0, axis=1) for part in found])
-    rows = np.repeat(np.arange(n), counts)
-    ids = np.concatenate([part.ids[part.ids >= 0] for part in found])
-    squares = np.concatenate([part.squares[part.ids >= 0] for part in found])
+    n, blocks = sum(len(part.ids) for part in found), []
+    for part in found:
+        weights = proximity.gaussian(part.squares, sigma)
+        weights = weights if part.shares is None else weights * part.shares
+        blocks.append(graph_rows(part.ids, weights, n))
+    one_way = sp.vstack(blocks, format="csr")
     if rank is not None:
-        rows, ids = rank[rows], rank[ids]
-    weights = proximity.gaussian(squares, sigma)
-    shares = [part.shares[part.ids >= 0] for part in found if part.shares is not None]
-    weights = weights * np.concatenate(shares) if shares else weights
-    one_way = sp.csr_array((weights, (rows, ids)), shape=(n, n))
-    del rows, ids, squares, weights
+        order = np.argsort(rank)
+        one_way = one_way[order][:, order]
+        one_way.sort_indices()
     # Keep mutual neighbors only. The two distances of a pair may differ by rounding.
     Lambda = sp.csr_array(one_way.minimum(one_way.T))
     Lambda.eliminate_zeros()
@@ -118,12 +119,12 @@ def _with_second(Lambda: sp.csr_array, sigma: float | None, sample: np.ndarray |
     return Graph(Lambda, squares, sigma)
 
 
-def sparse_rows(span: tuple[int, int], found: Sequence[Graph], alpha: float) -> sp.csr_array:
+def sparse_rows(span: Span, graphs: Sequence[Graph], alpha: float) -> sp.csr_array:
     """Some rows of S: all weights minus ``alpha sum_k u_k u_k^T``, which L holds as U U^T."""
     rows = slice(*span)
-    inside = _consistent([graph.Lambda[rows] for graph in found])
+    inside = _consistent([graph.Lambda[rows] for graph in graphs])
     total: Any = None
-    for graph in found:
+    for graph in graphs:
         two_hops = sp.csr_array(graph.Lambda[rows] @ graph.Lambda)
         low = _exponents(two_hops, graph, rows)
         # Add before exponentiating: the separate factors can under- or overflow.
@@ -133,7 +134,7 @@ def sparse_rows(span: tuple[int, int], found: Sequence[Graph], alpha: float) -> 
     omega = inside.copy()
     omega.data = np.ones_like(omega.data)
     exact = inside.data.copy()
-    for graph in found:  # on Omega the weight is Lambda* alone
+    for graph in graphs:  # on Omega the weight is Lambda* alone
         exact -= alpha * np.exp(_exponents(inside, graph, rows))
     inside.data = exact
     return sp.csr_array(total - total.multiply(omega) + inside)
@@ -141,23 +142,20 @@ def sparse_rows(span: tuple[int, int], found: Sequence[Graph], alpha: float) -> 
 
 def _consistent(Lambdas: Sequence[sp.csr_array]) -> sp.csr_array:
     """Product of the first-order weights, where all views have one."""
-    inside = Lambdas[0]
-    for Lambda in Lambdas[1:]:
-        inside = inside.multiply(Lambda)
-    inside = sp.csr_array(inside)
+    inside = sp.csr_array(proximity.consistent(Lambdas))
     inside.eliminate_zeros()
     return inside
 
 
 def _exponents(entries: sp.csr_array, graph: Graph, rows: slice) -> np.ndarray:
     """Return log(u_i u_j) at the non-zeros of some rows."""
-    i = np.repeat(np.arange(entries.shape[0]), np.diff(entries.indptr)) + rows.start
+    i = entry_rows(entries) + rows.start
     return -(graph.squares[i] + graph.squares[entries.indices])
 
 
 def assemble(
     blocks: Sequence[sp.csr_array],
-    found: Sequence[Graph],
+    graphs: Sequence[Graph],
     alpha: float,
     order: np.ndarray | None = None,
     dtype: Any = np.float64,
@@ -167,17 +165,19 @@ def assemble(
     Examples
     --------
     >>> X = np.random.default_rng(0).normal(size=(30, 4))
-    >>> found = [dense_graph(X, 5), dense_graph(X[:, :2], 5)]
-    >>> L = assemble([sparse_rows((0, 30), found, 0.1)], found, 0.1)
+    >>> graphs = [dense_graph(X, 5), dense_graph(X[:, :2], 5)]
+    >>> L = assemble([sparse_rows((0, 30), graphs, 0.1)], graphs, 0.1)
     >>> from polyspan.methods.grmsc import graph_laplacian
     >>> np.allclose(product(L, np.eye(30)), graph_laplacian([X, X[:, :2]], 5, alpha=0.1))
     True
     """
-    U = np.sqrt(alpha) * np.exp(-np.stack([graph.squares for graph in found], axis=1))
+    U = np.sqrt(alpha) * np.exp(-np.stack([graph.squares for graph in graphs], axis=1))
     ones = np.ones(U.shape[0])
     degrees = np.concatenate([block @ ones for block in blocks]) + U @ U.sum(axis=0)
-    groups = _groups(_consistent([graph.Lambda for graph in found]), blocks, degrees, dtype)
-    S = [_narrow(block, dtype) for block in blocks]
+    groups = _groups(_consistent([graph.Lambda for graph in graphs]), blocks, degrees, dtype)
+    # `astype` of a csr_array would sort the entries of rows, which takes time.
+    parts = ((block.data.astype(dtype), block.indices, block.indptr) for block in blocks)
+    S = [sp.csr_array(part, b.shape) for part, b in zip(parts, blocks, strict=True)]
     return Laplacian(S, U.astype(dtype), degrees.astype(dtype), order, groups)
 
 
@@ -192,53 +192,48 @@ def _groups(
     members = members[np.lexsort((component[members], size[members]))]
     place = np.empty(len(degrees), dtype=np.int64)
     place[members] = np.arange(len(members))
-    rows, columns, weights = [], [], []
-    first = 0
+    parts, first = [], 0
     for block in blocks:
-        i = np.repeat(np.arange(first, first + block.shape[0]), np.diff(block.indptr))
-        inside = (component[i] == component[block.indices]) & (size[i] > 1)
-        rows.append(place[i[inside]])
-        columns.append(place[block.indices[inside]])
-        weights.append(block.data[inside])
+        i, j = entry_rows(block) + first, block.indices
+        inside = (component[i] == component[j]) & (size[i] > 1)
+        parts.append((place[i[inside]], place[j[inside]], block.data[inside]))
         first += block.shape[0]
-    i, j, weight = (np.concatenate(parts) for parts in (rows, columns, weights))
+    i, j, weight = (np.concatenate(several) for several in zip(*parts, strict=True))
     sizes = size[members]
-    w, vectors = [np.empty(0)], [np.empty(0)]
+    w, vectors = [np.empty(0)], [sp.csr_array((0, 0))]
     for s in np.unique(sizes):  # all groups of one size at once
         low, high = np.searchsorted(sizes, [s, s + 1])
-        own = (i >= low) & (i < high)
+        own, count = (i >= low) & (i < high), (high - low) // s
         dense = np.zeros((high - low, s))
         dense[i[own] - low, (j[own] - low) % s] = -weight[own]
         dense[np.arange(high - low), np.arange(high - low) % s] += degrees[members[low:high]]
-        values, own_vectors = np.linalg.eigh(dense.reshape(-1, s, s))
+        values, turned = np.linalg.eigh(dense.reshape(-1, s, s))
         # Eigenvalues near zero would amplify rounding errors; a preconditioner need not be exact.
         w.append(np.maximum(values, FLOOR * values[:, -1:]).ravel())
-        vectors.append(own_vectors.ravel())
-    ends = np.concatenate([[0], np.cumsum(sizes)])
-    begin = np.arange(len(members)) - _within(sizes)  # of the group
-    indices = np.repeat(begin, sizes) + np.arange(ends[-1]) - np.repeat(ends[:-1], sizes)
-    shape = (len(members), len(members))
-    rotation = sp.csr_array((np.concatenate(vectors), indices, ends), shape=shape)
-    V = _narrow(rotation, dtype)
-    return Groups(members, V, _narrow(sp.csr_array(V.T), dtype), np.concatenate(w).astype(dtype))
+        numbers = np.arange(count + 1, dtype=np.int32)
+        vectors.append(sp.bsr_array((turned, numbers[:-1], numbers)))
+    V = sp.block_diag(vectors, format="csr").astype(dtype)
+    return Groups(members, V, sp.csr_array(V.T), np.concatenate(w).astype(dtype))
 
 
-def _within(sizes: np.ndarray) -> np.ndarray:
-    """Count members of equal sizes within their groups: 0, 1, 0, 1, 0, 1, 2 for 2, 2, 2, 2, 3..."""
-    _, starts = np.unique(sizes, return_index=True)
-    lengths = np.diff(np.append(starts, len(sizes)))
-    return (np.arange(len(sizes)) - np.repeat(starts, lengths)) % sizes
+def move_laplacian(L: Laplacian, device: str) -> Laplacian:
+    """Move a Laplacian to a device, with all rows in one block.
 
-
-def _narrow(block: sp.csr_array, dtype: Any) -> sp.csr_array:
-    """Store numbers in the solver's dtype and indices in 32 bits."""
-    small = {"dtype": np.int32, "copy": False}
-    parts = (
-        block.data.astype(dtype, copy=False),
-        block.indices.astype(**small),
-        block.indptr.astype(**small),
-    )
-    return sp.csr_array(parts, shape=block.shape)
+    Examples
+    --------
+    >>> import pytest; torch = pytest.importorskip("torch")
+    >>> graphs = [dense_graph(np.random.default_rng(0).normal(size=(30, 4)), 5)]
+    >>> L = assemble([sparse_rows((0, 30), graphs, 0.1)], graphs, 0.1)
+    >>> there = product(move_laplacian(L, "cpu"), torch.eye(30, dtype=torch.float64))
+    >>> np.allclose(product(L, np.eye(30)), there)
+    True
+    """
+    members, V, V_T, w = L.groups
+    order = np.arange(len(L.degrees)) if L.order is None else L.order
+    U, degrees, order, members, w = move_arrays([L.U, L.degrees, order, members, w], device)
+    groups = Groups(members, move_csr(V, device), move_csr(V_T, device), w)
+    S = move_csr(sp.vstack(L.S, format="csr"), device)
+    return Laplacian([S], U, degrees, order, groups)
 
 
 def product(L: Laplacian, Z: Array) -> Array:
@@ -306,8 +301,8 @@ def solve(
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> found = [dense_graph(rng.normal(size=(30, 4)), 5)]
-    >>> L = assemble([sparse_rows((0, 30), found, 0.1)], found, 0.1)
+    >>> graphs = [dense_graph(rng.normal(size=(30, 4)), 5)]
+    >>> L = assemble([sparse_rows((0, 30), graphs, 0.1)], graphs, 0.1)
     >>> Z, F, shift = rng.normal(size=(30, 2)), rng.normal(size=(30, 2)), np.array([0.1, 3.0])
     >>> X, _ = solve(L, [Z], [F], 2.0, shift, 1e-12)
     >>> np.allclose(shift * X + 2.0 * product(L, Z + X), F)
@@ -338,9 +333,7 @@ def solve(
         return change
 
     size = sum(by_diagonal(rows) for rows, _ in blocks) + in_groups()
-    UZ = L.U.T @ Z
-    for rows, block in blocks:
-        R[rows] -= weight * _times(L, rows, block, Z, UZ)
+    R -= weight * product(L, Z)
     means = like(xp.sum(R, axis=0, dtype=xp.float64) / R.shape[0], R)
     R -= means
     X = Z  # its memory

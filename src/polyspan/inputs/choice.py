@@ -11,10 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from polyspan.inputs.rows import missing_rows, present_rows
-from polyspan.inputs.scaling import SCALES, Scaling, moments_of
+from polyspan.inputs.scaling import SCALES, STANDARDIZED, Scaling, moments_of
 from polyspan.inputs.views import Views
 from polyspan.runtime.arrays import to_numpy
-from polyspan.runtime.messages import view_title
+from polyspan.runtime.messages import plural, view_title
 
 FEW = 5  # columns; with fewer, unit length takes away too much
 MANY = 50  # columns; a table of measurements in different units seldom has so many
@@ -79,10 +79,9 @@ def choose_scaling(X: Any, name: str) -> ScalingChoice:
     allowed, reason = _choose(columns)
     if _span_decades(columns):
         reason += "; the values span decades, so consider log1p"
-    if columns.n_constant == 1:
-        reason += "; 1 constant column carries no information and is ignored"
-    elif columns.n_constant:
-        reason += f"; {columns.n_constant} constant columns carry no information and are ignored"
+    if n := columns.n_constant:
+        constant = plural(n, "constant column carries", "constant columns carry")
+        reason += f"; {constant} no information and {'is' if n == 1 else 'are'} ignored"
     return ScalingChoice(allowed, f"{view_title(name)}: {reason}")
 
 
@@ -105,8 +104,8 @@ def scalings_for(
     if choices is None:
         choices = [choose_scaling(view, name) for view, name in views]
     suit = [choice.allowed for choice in choices]
-    found = [tuple(one if one in own else own[0] for own in suit) for one in SCALES]
-    return list(dict.fromkeys(found))
+    per_view = [tuple(scale if scale in own else own[0] for own in suit) for scale in SCALES]
+    return list(dict.fromkeys(per_view))
 
 
 def look_at_columns(X: Any) -> Columns:
@@ -127,9 +126,8 @@ def look_at_columns(X: Any) -> Columns:
     X, size, offset = X[:, vary], size[vary], np.abs(mean[vary]) / spread[vary]
     positive, whole = bool(np.all(X >= 0)), _whole(X)
     spread = np.maximum(size * spread[vary], TINY)
-    zeros = _many_zeros(X, spread, whole) if positive and len(size) else False
-    constant = int(np.sum(~vary))
-    return Columns(X, constant, size, spread, offset, positive, whole, zeros)
+    zeros = bool(positive and len(size)) and _many_zeros(X, spread, whole)
+    return Columns(X, int(np.sum(~vary)), size, spread, offset, positive, whole, zeros)
 
 
 def _look_at_sparse(X: sp.csr_array) -> Columns:
@@ -167,6 +165,7 @@ def _choose(c: Columns) -> tuple[tuple[Scaling, ...], str]:
     """Scalings and the reason for them."""
     d, factor = len(c.spread), _factor(c.spread)
     differ = f"columns differ in spread by a factor of {_words(factor)}"
+    unit_length = "so samples are scaled to unit length"
     if _components(c):
         return (None, "unit")[: 2 if d >= FEW else 1], (
             "columns are centered, uncorrelated and of falling spread, as principal components, "
@@ -175,31 +174,29 @@ def _choose(c: Columns) -> tuple[tuple[Scaling, ...], str]:
     if d < FEW:
         return _few(d, factor, differ)
     if c.zeros:
-        reason = "many values are zeros, as in counts, so samples are scaled to unit length"
-        return COUNTS, reason
+        return COUNTS, f"many values are zeros, as in counts, {unit_length}"
     if MIXED < factor <= DIFFERENT and _histograms(c):
-        reason = "values are counts with the same total in every sample, as in histograms"
-        return COUNTS, f"{reason}, so samples are scaled to unit length"
-    if factor > MIXED and not (one := _one_unit(c)):
-        return ("standard+unit", "standard"), f"{differ}, so they are standardized first"
+        why = "values are counts with the same total in every sample, as in histograms"
+        return COUNTS, f"{why}, {unit_length}"
+    if factor > MIXED and (same := _one_unit(c)):
+        return SCALES, f"{differ}, but {same}, {unit_length} as they are"
     if factor > MIXED:
-        return SCALES, f"{differ}, but {one}, so samples are scaled to unit length as they are"
+        return STANDARDIZED, f"{differ}, so they are standardized first"
     if _one_rules(c.spread):
-        return ("standard+unit", "standard"), (
-            "one column varies more than all others together, so they are standardized first"
-        )
+        why = "one column varies more than all others together"
+        return STANDARDIZED, f"{why}, so they are standardized first"
     if float(np.median(c.offset)) > FAR:
         return ("standard+unit", "unit", "standard", None), (
             "values are far from zero compared with their spread, as expression values are, so "
             "columns are standardized first"
         )
-    reason = f"columns differ in spread by a factor of only {_words(factor)}"
-    return SCALES, f"{reason}, so samples are scaled to unit length as they are"
+    differ = f"columns differ in spread by a factor of only {_words(factor)}"
+    return SCALES, f"{differ}, {unit_length} as they are"
 
 
 def _few(d: int, factor: float, differ: str) -> tuple[tuple[Scaling, ...], str]:
     """For few columns: unit length would take away most of what they say."""
-    only = f"only {d} column{'s'[: d != 1]} var{'y' if d != 1 else 'ies'}, too few for unit length"
+    only = f"only {plural(d, 'column varies', 'columns vary')}, too few for unit length"
     if factor > MIXED:
         return ("standard",), f"{only}, and {differ}, so they are standardized"
     allowed: tuple[Scaling, ...] = (None,) if factor <= ALIKE else (None, "standard")

@@ -7,7 +7,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from polyspan.runtime.messages import view_title
+from polyspan.inputs.samples import is_frame
+from polyspan.runtime.messages import first_few, plural, view_title
 
 HOW = ("median", "knn", "none")
 
@@ -60,41 +61,33 @@ def impute(views: Any, how: str = "median", max_missing: float = 0.2) -> Imputed
     (6.0, ["view 'look': 2 of 9 values (22.2%) filled in by the median"])
     """
     check_imputing(how, max_missing)
-    if not isinstance(views, Mapping | list | tuple) or not all(
-        getattr(view, "ndim", 0) == 2 for view in _each(views)
-    ):
+    if isinstance(views, list | tuple):
+        changed, notes = impute(dict(enumerate(views)), how, max_missing)
+        return Imputed(list(changed.values()), notes)
+    if not isinstance(views, Mapping) or any(getattr(x, "ndim", 0) != 2 for x in views.values()):
         raise ValueError("impute takes a list or a dictionary of 2-D arrays or DataFrames")
-    names = list(views) if isinstance(views, Mapping) else range(len(views))
-    found, notes = [], []
-    for name, view in zip(names, _each(views), strict=True):
-        changed, told = _impute_one(view, view_title(str(name)), how, max_missing)
-        found.append(changed)
-        notes += [told] * bool(told)
-    if isinstance(views, Mapping):
-        return Imputed(dict(zip(views, found, strict=True)), notes)
-    return Imputed(found, notes)
+    changed, notes = {}, []
+    for name, view in views.items():
+        changed[name], note = _impute_one(view, view_title(str(name)), how, max_missing)
+        notes += [note] * bool(note)
+    return Imputed(changed, notes)
 
 
-def _each(views: Any) -> list[Any]:
-    return list(views.values() if isinstance(views, Mapping) else views)
-
-
-def _impute_one(view: Any, name: str, how: str, max_missing: float) -> tuple[Any, str]:
+def _impute_one(view: Any, title: str, how: str, max_missing: float) -> tuple[Any, str]:
+    """One view filled in, and what was done; a view that lacks nothing is returned as it is."""
     if sp.issparse(view):
         if np.isnan(view.data).any():
-            raise ValueError(f"{name} is sparse and contains NaN: give it as a dense array")
+            raise ValueError(f"{title} is sparse and contains NaN: give it as a dense array")
         return view, ""
-    frame = hasattr(view, "iloc")
-    names = [str(one) for one in view.columns] if frame else None
-    samples = [str(one) for one in view.index] if frame else None
     filled = fill(np.asarray(view, dtype=float), how, max_missing)
-    told = describe(filled, name, how, max_missing, names, samples)
-    if not told:
+    names = [view.columns, view.index] if is_frame(view) else []
+    note = describe(filled, title, how, max_missing, *(list(map(str, axis)) for axis in names))
+    if not note:
         return view, ""
-    if not frame:
-        return filled.matrix, told
+    if not is_frame(view):
+        return filled.matrix, note
     columns = view.columns[filled.kept]
-    return type(view)(filled.matrix, index=view.index, columns=columns), told
+    return type(view)(filled.matrix, index=view.index, columns=columns), note
 
 
 def check_imputing(how: str, max_missing: float) -> None:
@@ -117,12 +110,11 @@ def fill(matrix: NDArray[np.float64], how: str, max_missing: float) -> Filled:
     """
     gone = np.isnan(matrix)
     present = ~gone.all(axis=1)
-    none = np.zeros(len(matrix), dtype=bool)
+    lost = np.zeros(len(matrix), dtype=bool)
     if how == "none" or not gone[present].any():
-        return Filled(matrix, np.ones(matrix.shape[1], dtype=bool), none, 0)
+        return Filled(matrix, np.ones(matrix.shape[1], dtype=bool), lost, 0)
     share = gone[present].mean(axis=0)
     kept = (share <= max_missing) & (share < 1)
-    lost = none.copy()
     if kept.any():
         lost[present] = gone[present][:, kept].mean(axis=1) > max_missing
     here = present & ~lost
@@ -130,25 +122,18 @@ def fill(matrix: NDArray[np.float64], how: str, max_missing: float) -> Filled:
     kept[kept] = ~gone[here][:, kept].all(axis=0)
     filled = np.full((len(matrix), int(kept.sum())), np.nan)
     part = matrix[here][:, kept]
-    filled[here] = _medians(part) if how == "median" else _neighbors(part)
-    return Filled(filled, kept, lost, int(gone[here][:, kept].sum()))
-
-
-def _medians(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    if not matrix.size:
-        return matrix
-    return np.where(np.isnan(matrix), np.nanmedian(matrix, axis=0), matrix)
+    if part.size:
+        guesses = np.nanmedian(part, axis=0) if how == "median" else _neighbors(part)
+        filled[here] = np.where(np.isnan(part), guesses, part)  # what is known stays, to the bit
+    return Filled(filled, kept, lost, int(np.isnan(part).sum()))
 
 
 def _neighbors(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     from sklearn.impute import KNNImputer
 
-    if not matrix.size:
-        return matrix
     mean, spread = np.nanmean(matrix, axis=0), np.nanstd(matrix, axis=0)
     spread[spread == 0] = 1.0
-    found = KNNImputer(n_neighbors=5).fit_transform((matrix - mean) / spread) * spread + mean
-    return np.where(np.isnan(matrix), found, matrix)  # what was known stays as it is, to the bit
+    return KNNImputer(n_neighbors=5).fit_transform((matrix - mean) / spread) * spread + mean
 
 
 def describe(
@@ -160,20 +145,18 @@ def describe(
     samples: Sequence[str] | None = None,
 ) -> str:
     """Say in one sentence what `fill` did; "" if nothing was to do."""
-    told = []
+    parts = []
     if filled.n_filled:
-        size = int(len(filled.matrix) - np.isnan(filled.matrix).all(axis=1).sum())
-        size *= filled.matrix.shape[1]
+        size = int((~np.isnan(filled.matrix)).sum())
         way = "the median" if how == "median" else "the five nearest samples"
         share = f"{filled.n_filled / size:.1%}"
-        told.append(f"{filled.n_filled} of {size} values ({share}) filled in by {way}")
-    for chosen, names, what in (
-        (~filled.kept, columns, "column{s} left out: {more} missing"),
-        (filled.lost, samples, "sample{s} taken to lack the view: {more} missing"),
+        parts.append(f"{filled.n_filled} of {size} values ({share}) filled in by {way}")
+    for noun, chosen, names, what in (
+        ("column", ~filled.kept, columns, "left out"),
+        ("sample", filled.lost, samples, "taken to lack the view"),
     ):
-        if n := int(chosen.sum()):
-            found = np.flatnonzero(chosen)
-            shown = ", ".join(names[j] if names else str(j) for j in found[:5])
-            words = what.format(s="s" * (n > 1), more=f"more than {max_missing:.0%}")
-            told.append(f"{n} {words} ({shown}{', ...' * (n > 5)})")
-    return f"{where}: {'; '.join(told)}" if told else ""
+        if chosen.any():
+            listed = np.array(names)[chosen] if names else np.flatnonzero(chosen)
+            count, shown = plural(int(chosen.sum()), noun), first_few(map(str, listed), 5)
+            parts.append(f"{count} {what}: more than {max_missing:.0%} missing ({shown})")
+    return f"{where}: {'; '.join(parts)}" if parts else ""

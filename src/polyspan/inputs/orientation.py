@@ -4,7 +4,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 
-from polyspan.inputs.names import quoted
+from polyspan.runtime.messages import quoted
 
 _FEATURES = (
     "gene|feature|probe|probeset|transcript|protein|peptide|metabolite|lipid|compound|mirna|mrna|"
@@ -20,30 +20,11 @@ _GENERIC = re.compile(
     r"lsi|lda|umap|tsne|emb|latent|mean|sd|std|min|max|median)?[ _.:-]*\d*(\.\d+)?)",
     re.IGNORECASE,
 )
-LABELS = frozenset(
-    [
-        "truth",
-        "truelabel",
-        "label",
-        "labels",
-        "class",
-        "classes",
-        "target",
-        "targets",
-        "group",
-        "groups",
-        "cluster",
-        "clusters",
-        "subtype",
-        "subtypes",
-        "diagnosis",
-        "diagnoses",
-        "celltype",
-        "celltypes",
-        "phenotype",
-    ]
+LABELS = re.compile(
+    "truth|truelabel|labels?|class(es)?|targets?|groups?|clusters?|subtypes?|diagnos[ie]s|"
+    "celltypes?|phenotype"
 )
-NOTED = frozenset(["batch", "plate", "age", "sex", "gender"])
+NOTED = re.compile("batch|plate|age|sex|gender")
 MANY_ROWS, TIMES = 500, 5  # when a table seems to have features in rows
 
 
@@ -112,10 +93,9 @@ def check_shared(columns: Mapping[str, Sequence[str]], turn: str) -> None:
     if len(columns) < 2:
         return
     sets = [set(names) for names in columns.values()]
-    shared = set.intersection(*sets)
+    shared, least = set.intersection(*sets), min(map(len, sets))
     telling = [name for name in next(iter(columns.values())) if name in shared]
     telling = [name for name in telling if not _GENERIC.fullmatch(name)]
-    least = min(map(len, sets))
     if len(telling) > max(1, least / 2):
         raise ValueError(
             f"{' and '.join(columns)} share {len(telling)} of {least} column names "
@@ -123,7 +103,7 @@ def check_shared(columns: Mapping[str, Sequence[str]], turn: str) -> None:
         )
 
 
-def named_like(names: Sequence[str], words: frozenset[str]) -> list[str]:
+def named_like(names: Sequence[str], words: re.Pattern[str]) -> list[str]:
     """Those of the names that are one of the words, whatever their case and punctuation.
 
     Examples
@@ -131,7 +111,7 @@ def named_like(names: Sequence[str], words: frozenset[str]) -> list[str]:
     >>> named_like(["height", "Cell_Type"], LABELS)
     ['Cell_Type']
     """
-    return [name for name in names if _plain(name) in words]
+    return [name for name in names if words.fullmatch(_plain(name))]
 
 
 def _may_hold(known: Sequence[str]) -> str:

@@ -27,14 +27,30 @@ def fitted(*, init: Literal[False] = False) -> Any:
     return field(init=init)
 
 
+def allows(words: str, none: str | None = None) -> Callable[[Callable[[Any], bool]], Check]:
+    """Make a check of a function that says whether a value is right; ``words`` say what is.
+
+    With ``none``, None is right too, and means that.
+    """
+    words += f", or None for {none}" if none else ""
+
+    def make(is_right: Callable[[Any], bool]) -> Check:
+        return lambda value: None if (none and value is None) or is_right(value) else words
+
+    return make
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+
+
 def one_of(*options: Any) -> Check:
     """Check that a value is one of a few options."""
-    words = " or ".join(repr(option) for option in options)
 
-    def check(value: Any) -> str | None:
+    @allows(" or ".join(map(repr, options)))
+    def check(value: Any) -> bool:
         # Comparing an array with == would return an array.
-        known = isinstance(value, str | type(None)) and value in options
-        return None if known else words
+        return isinstance(value, str | None) and value in options
 
     return check
 
@@ -64,35 +80,27 @@ def real(
 ) -> Check:
     """Check that a value is a finite number between two bounds (or None, which means ``none``)."""
     words = f"a finite number {'>' if open_low else '>='} {low:g}"
-    if high < np.inf:
-        words += f" and <= {high:g}"
-    if none:
-        words += f", or None for {none}"
 
-    def check(value: Any) -> str | None:
-        if value is None and none:
-            return None
+    @allows(words + f" and <= {high:g}" * (high < np.inf), none)
+    def check(value: Any) -> bool:
         if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
-            return words
+            return False
         try:
             number = float(value)
         except OverflowError:  # an integer too large for a float
-            return words
+            return False
         above = number > low if open_low else number >= low
-        return None if above and number <= high and np.isfinite(number) else words
+        return above and number <= high and bool(np.isfinite(number))
 
     return check
 
 
 def integer(low: int, *, none: str | None = None) -> Check:
     """Check that a value is a whole number of at least ``low`` (or None, which means ``none``)."""
-    words = f"a whole number >= {low}" + (f", or None for {none}" if none else "")
 
-    def check(value: Any) -> str | None:
-        if value is None and none:
-            return None
-        whole = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
-        return None if whole and int(value) >= low else words
+    @allows(f"a whole number >= {low}", none)
+    def check(value: Any) -> bool:
+        return _is_whole(value) and value >= low
 
     return check
 
@@ -130,53 +138,47 @@ class Neighbors:
         return integer(1, none=f"min({self.usual}, n - 1)")(value)
 
 
-def flag(value: Any) -> str | None:
+@allows("True or False")
+def flag(value: Any) -> bool:
     """Check that a value is True or False."""
-    return None if isinstance(value, bool | np.bool_) else "True or False"
+    return isinstance(value, bool | np.bool_)
 
 
-def clusterer(value: Any) -> str | None:
+@allows("a clusterer such as LRR(n_clusters=3), or None")
+def clusterer(value: Any) -> bool:
     """Check that a value is an unfitted or fitted estimator (None is the default one)."""
-    needed = ("fit", "get_params", "set_params")
-    usable = not isinstance(value, type) and all(hasattr(value, name) for name in needed)
-    return None if value is None or usable else "a clusterer such as LRR(n_clusters=3), or None"
+    has = [hasattr(value, name) for name in ("fit", "get_params", "set_params")]
+    return value is None or (all(has) and not isinstance(value, type))
 
 
-def weights_per_view(value: Any) -> str | None:
+@allows("None, or a list with a finite number >= 0 for every view, not all of them 0")
+def weights_per_view(value: Any) -> bool:
     """Check that a value is None or a list of view weights, at least one of them positive."""
-    words = "None, or a list with a finite number >= 0 for every view, not all of them 0"
-    if value is None:
-        return None
     if not isinstance(value, list | tuple | np.ndarray) or len(np.shape(value)) != 1:
-        return words
-    right = len(value) > 0 and all(real(0)(weight) is None for weight in value)
-    return None if right and any(weight > 0 for weight in value) else words
+        return value is None
+    return all(real(0)(weight) is None for weight in value) and any(w > 0 for w in value)
 
 
-def matrices(value: Any) -> str | None:
+@allows("None, or a list or dictionary with an n x n array or sparse matrix for every view")
+def matrices(value: Any) -> bool:
     """Check that a value is None or one matrix per view; their contents are checked later."""
+    if not isinstance(value, list | tuple | Mapping):
+        return value is None
     several = value.values() if isinstance(value, Mapping) else value
-    if value is None or (
-        isinstance(value, list | tuple | Mapping)
-        and len(value) > 0
-        and all(len(getattr(one, "shape", ())) == 2 for one in several)
-    ):
-        return None
-    return "None, or a list or dictionary with an n x n array or sparse matrix for every view"
+    return len(value) > 0 and all(len(getattr(x, "shape", ())) == 2 for x in several)
 
 
-def seed(value: Any) -> str | None:
+@allows("None, a whole number from 0 to 2**32 - 1, or a numpy RandomState")
+def seed(value: Any) -> bool:
     """Check that a value can seed the random number generator."""
-    whole = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
-    fits = whole and 0 <= int(value) < 2**32
-    if value is None or fits or isinstance(value, np.random.RandomState):
-        return None
-    return "None, a whole number from 0 to 2**32 - 1, or a numpy RandomState"
+    fits = _is_whole(value) and 0 <= value < 2**32
+    return fits or isinstance(value, np.random.RandomState | None)
 
 
-def device_or_none(value: Any) -> str | None:
+@allows("None or a name such as 'cuda'")
+def device_or_none(value: Any) -> bool:
     """Check that a value is the name of a device, or None."""
-    return None if value is None or isinstance(value, str) else "None or a name such as 'cuda'"
+    return isinstance(value, str | None)
 
 
 def check_params(owner: str, values: Mapping[str, Any], checks: Mapping[str, Check]) -> None:

@@ -5,15 +5,15 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from array_api_compat import array_namespace, device
+from array_api_compat import array_namespace
 
-from polyspan.inputs.ids import as_ids
-from polyspan.inputs.samples import is_frame
+from polyspan.inputs.containers import numbers_of
+from polyspan.inputs.rows import check_sparse
+from polyspan.inputs.samples import are_numbered, as_ids, is_frame, match_kernel, positions
 from polyspan.inputs.scaling import STANDARDIZED, Scale
-from polyspan.inputs.sparse import check_sparse
-from polyspan.inputs.tables import match_kernel, numbers_of
+from polyspan.runtime import arrays
 from polyspan.runtime.arrays import Array, astype, to_numpy
-from polyspan.runtime.messages import view_names, view_title
+from polyspan.runtime.messages import plural, view_names, view_title
 from polyspan.solvers.eigen import eigh
 
 SYMMETRIC = 1e-8  # of the largest entry: how much two sums in different order may differ
@@ -48,32 +48,32 @@ def kernel_features(K: Array, name: str, owner: str) -> tuple[Array, np.ndarray]
     ((3, 2), True, True)
     """
     n, d = K.shape
+    what = f"{owner}: {view_title(name)}"
     if n != d:
         raise ValueError(
-            f'{owner}: {view_title(name)} is {n} x {d}, but precomputed="kernel" needs a kernel '
-            f"between all samples, {n} x {n}."
+            f'{what} is {n} x {d}, but precomputed="kernel" needs a kernel between all samples, '
+            f"{n} x {n}."
         )
     K = K.toarray() if sp.issparse(K) else K
     xp = array_namespace(K)
     if bool(xp.any(xp.isnan(K))):
         raise ValueError(
-            f"{owner}: {view_title(name)} contains NaN, but a kernel must be complete: if samples "
-            "lack views, give features instead."
+            f"{what} contains NaN, but a kernel must be complete: if samples lack views, give "
+            "features instead."
         )
     largest = float(xp.max(xp.abs(K)))
     limit = max(SYMMETRIC, 4 * float(xp.finfo(K.dtype).eps))
     if float(xp.max(xp.abs(K - K.T))) > limit * largest:
         raise ValueError(
-            f'{owner}: {view_title(name)} is not symmetric, but precomputed="kernel" requires it: '
-            "K[i, j] and K[j, i] must be equal."
+            f'{what} is not symmetric, but precomputed="kernel" requires it: K[i, j] and K[j, i] '
+            "must be equal."
         )
     w, U = eigh(astype((K + K.T) / 2, "float64"))
     noise = n * float(xp.finfo(K.dtype).eps) * max(float(w[-1]), -float(w[0]))
     if float(w[0]) < -max(noise, limit * largest):
         raise ValueError(
-            f"{owner}: {view_title(name)} has the negative eigenvalue {float(w[0]):.2g}, but "
-            'precomputed="kernel" needs a positive semi-definite kernel: clip its eigenvalues at '
-            "0, or give features."
+            f'{what} has the negative eigenvalue {float(w[0]):.2g}, but precomputed="kernel" needs '
+            "a positive semi-definite kernel: clip its eigenvalues at 0, or give features."
         )
     first = n - int(xp.count_nonzero(w > noise))
     w, U = w[first:], U[:, first:]
@@ -84,10 +84,10 @@ def kernel_features(K: Array, name: str, owner: str) -> tuple[Array, np.ndarray]
 def check_kernel_scales(owner: str, scale: Scale, graph_scale: Scale) -> None:
     """Refuse to standardize features when only a kernel is given."""
     for name, value in (("scale", scale), ("graph_scale", graph_scale)):
-        for one in value if isinstance(value, list | tuple) else [value]:
-            if one in STANDARDIZED:
+        for scaling in value if isinstance(value, list | tuple) else [value]:
+            if scaling in STANDARDIZED:
                 raise ValueError(
-                    f'{owner}: {name}="{one}" standardizes features, but precomputed="kernel" '
+                    f'{owner}: {name}="{scaling}" standardizes features, but precomputed="kernel" '
                     f'has none: use {name}="unit" or None.'
                 )
 
@@ -130,7 +130,8 @@ def check_graphs(
         graphs = [known[name] for name in names]
     if len(graphs) != len(names):
         raise ValueError(
-            f"{owner}: got {len(graphs)} graphs for {len(names)} views: give one graph per view."
+            f"{owner}: got {plural(len(graphs), 'graph')} for {plural(len(names), 'view')}: give "
+            "one graph per view."
         )
     checked = []
     for graph, name in zip(graphs, names, strict=True):
@@ -161,7 +162,7 @@ def _in_order(graph: Any, what: str, ids: Any) -> Any:
     """The values of a DataFrame, with the samples in the order of their ids."""
     values, own = match_kernel(graph.to_numpy(), graph), as_ids(graph.index)
     wanted = own if ids is None else as_ids(ids)
-    if own == wanted or own == [str(i) for i in range(len(own))]:
+    if own == wanted or are_numbered(own):
         return values
     if len(set(own)) < len(own) or set(own) != set(wanted):
         shared = len(set(own) & set(wanted))
@@ -169,8 +170,7 @@ def _in_order(graph: Any, what: str, ids: Any) -> Any:
             f"{what} has {shared} of the {len(wanted)} samples in its index: give it the ids of "
             "the views in index and columns, each once."
         )
-    place = {one: i for i, one in enumerate(own)}
-    order = [place[one] for one in wanted]
+    order = positions(own, wanted)
     return values[np.ix_(order, order)]
 
 
@@ -182,7 +182,5 @@ def like(Lambda: sp.csr_array, X: Array) -> Array:
     >>> like(sp.eye_array(2, format="csr"), np.ones((2, 3), dtype=np.float32)).dtype
     dtype('float32')
     """
-    if sp.issparse(X) or isinstance(X, np.ndarray):
-        return Lambda.astype(X.dtype)
-    xp = array_namespace(X)
-    return xp.asarray(Lambda.toarray(), dtype=X.dtype, device=device(X))
+    in_numpy = sp.issparse(X) or isinstance(X, np.ndarray)
+    return Lambda.astype(X.dtype) if in_numpy else arrays.like(Lambda.toarray(), X)

@@ -1,4 +1,4 @@
-"""Check the rows of views for missing samples, zeros and NaN, in memory and in chunks.
+"""Check what matrices hold, in memory and in chunks: indices, NaN, zeros, missing samples.
 
 A sample that lacks a view is a row of NaN there; it is never imputed. Rows that no method can use
 are reported, once.
@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from array_api_compat import array_namespace
 
 from polyspan.runtime.arrays import Array, to_numpy
-from polyspan.runtime.messages import view_title, warn_user
+from polyspan.runtime.messages import first_few, view_title, warn_user
 
 
 def missing_rows(view: Any) -> Any:
@@ -72,7 +72,7 @@ class Content(NamedTuple):
     zero: np.ndarray  # which rows are all zero
     nan: bool  # whether any bad value is NaN
     constant: bool  # whether all present rows are equal
-    first: np.ndarray | None  # the first present row; None for a sparse view
+    first: Any  # the first present row; None for a sparse view
     sparse: bool
 
 
@@ -81,36 +81,33 @@ def look(view: Any) -> Content:
 
     Examples
     --------
-    >>> found = look(np.array([[0.0, 0.0], [np.nan, np.nan], [1.0, np.inf]]))
-    >>> found.bad, found.gone, found.constant
+    >>> content = look(np.array([[0.0, 0.0], [np.nan, np.nan], [1.0, np.inf]]))
+    >>> content.bad, content.gone, content.constant
     (array([False,  True,  True]), array([False,  True, False]), False)
     """
     if sp.issparse(view):
         return _look_sparse(view)
     xp = array_namespace(view)
-    wrong = ~xp.isfinite(view)
-    bad, gone, nan = xp.any(wrong, axis=1), None, False
+    bad = xp.any(~xp.isfinite(view), axis=1)
+    gone, nan = xp.zeros_like(bad), False
     if bool(xp.any(bad)):
         nan = bool(xp.any(xp.isnan(view)))
         gone = xp.all(xp.isnan(view), axis=1)
-    there = view if gone is None else present_rows(view, gone)
-    constant = bool(xp.all(there == there[:1, :]))
-    none = np.zeros(view.shape[0], dtype=bool)
+    there = present_rows(view, gone) if nan else view
     return Content(
         to_numpy(bad),
-        none if gone is None else to_numpy(gone),
-        to_numpy(xp.all(view == 0, axis=1)),
-        nan,
-        constant,
-        to_numpy(there[0, :]) if there.shape[0] else None,
-        False,
+        to_numpy(gone),
+        zero=to_numpy(xp.all(view == 0, axis=1)),
+        nan=nan,
+        constant=bool(xp.all(there == there[:1, :])),
+        first=to_numpy(there[0, :]) if there.shape[0] else None,
+        sparse=False,
     )
 
 
 def _look_sparse(view: Any) -> Content:
     n, stored = view.shape[0], np.diff(view.indptr)
-    wrong = ~np.isfinite(view.data)
-    bad = np.isin(np.arange(n), sp.coo_array(view).row[wrong])
+    bad = np.isin(np.arange(n), sp.coo_array(view).row[~np.isfinite(view.data)])
     constant = bool(np.all(stored == stored[0]))
     if constant and view.nnz:
         parts = view.indices.reshape(n, -1), view.data.reshape(n, -1)
@@ -127,13 +124,14 @@ def joined(parts: Sequence[Content]) -> Content:
     >>> joined([look(np.ones((2, 1))), look(np.zeros((1, 1)))]).constant
     False
     """
-    first: Any = parts[0].first
-    firsts: list[Any] = [part.first for part in parts]
-    same = all(part.constant for part in parts) and all(np.array_equal(x, first) for x in firsts)
-    bad, gone, zero = (
-        np.concatenate(rows) for rows in zip(*(part[:3] for part in parts), strict=True)
+    first = parts[0].first
+    return parts[0]._replace(
+        bad=np.concatenate([part.bad for part in parts]),
+        gone=np.concatenate([part.gone for part in parts]),
+        zero=np.concatenate([part.zero for part in parts]),
+        nan=any(part.nan for part in parts),
+        constant=all(part.constant and np.array_equal(part.first, first) for part in parts),
     )
-    return Content(bad, gone, zero, any(part.nan for part in parts), same, first, parts[0].sparse)
 
 
 def check_content(
@@ -159,67 +157,65 @@ def check_content(
     ...
     ValueError: view 'text' contains NaN: drop or impute these values (1 of 3 samples: row 1) ...
     """
-    for one, name in zip(contents, names, strict=True):
-        if one.bad.any():
-            _check_finite(one, name, missing, new)
-        n = len(one.bad)
+    zeros = []
+    for content, title in zip(contents, map(view_title, names), strict=True):
+        if content.bad.any():
+            _check_finite(content, title, missing, new)
+        n = len(content.bad)
         if n < 2 and not new:
-            raise ValueError(f"{view_title(name)} has 1 sample; clustering needs at least 2.")
-        if one.constant and not new:
+            raise ValueError(f"{title} has 1 sample; clustering needs at least 2.")
+        if content.constant and not new:
             raise ValueError(
-                f"{view_title(name)} is constant (all {n - one.gone.sum()} samples are equal), so "
-                "it says nothing about clusters: leave it out."
+                f"{title} is constant (all {n - content.gone.sum()} samples are equal), so it says "
+                "nothing about clusters: leave it out."
             )
-    nowhere = np.logical_and.reduce([one.gone for one in contents])
-    if nowhere.any():
-        raise ValueError(
-            f"{nowhere.sum()} of {len(nowhere)} samples are NaN in every view "
-            f"({rows_in_words(nowhere)}): drop them, because nothing is known about them."
-        )
-    lost = np.logical_and.reduce([one.zero | one.gone for one in contents])
-    # A single view only warns, as scikit-learn's common checks require.
-    if len(contents) > 1 and lost.any():
-        what = "all zeros or NaN" if any(one.gone.any() for one in contents) else "all zeros"
-        raise ValueError(
-            f"{lost.sum()} of {len(lost)} samples are {what} in every view "
-            f"({rows_in_words(lost)}): drop them, because nothing is known about them."
-        )
-    told = [
-        f"{one.zero.sum()} in {view_title(name)}, {rows_in_words(one.zero)}"
-        for one, name in zip(contents, names, strict=True)
-        if one.zero.any()
-    ]
-    if told:
+        if content.zero.any():
+            zeros.append(f"{content.zero.sum()} in {title}, {rows_in_words(content.zero)}")
+    nowhere = np.logical_and.reduce([content.gone for content in contents])
+    _check_known(nowhere, "NaN")
+    lost = np.logical_and.reduce([content.zero | content.gone for content in contents])
+    if len(contents) > 1:  # a single view only warns, as scikit-learn's common checks require
+        gaps = any(content.gone.any() for content in contents)
+        _check_known(lost, "all zeros or NaN" if gaps else "all zeros")
+    if zeros:
         warn_user(
-            f"Some of the {len(lost)} samples are all zeros ({'; '.join(told)}): such a view says "
+            f"Some of the {len(lost)} samples are all zeros ({'; '.join(zeros)}): such a view says "
             "nothing about these samples."
         )
 
 
-def _check_finite(one: Content, name: str, missing: bool, new: bool) -> None:
+def _check_known(lost: np.ndarray, what: str) -> None:
+    """Refuse samples of which no view says anything."""
+    if lost.any():
+        raise ValueError(
+            f"{lost.sum()} of {len(lost)} samples are {what} in every view "
+            f"({rows_in_words(lost)}): drop them, because nothing is known about them."
+        )
+
+
+def _check_finite(content: Content, title: str, missing: bool, new: bool) -> None:
     """Refuse NaN and inf, except rows that are all NaN if samples may lack views."""
-    what = "NaN" if one.nan else "inf (infinite values)"
-    where = f"({one.bad.sum()} of {len(one.bad)} samples: {rows_in_words(one.bad)})"
-    hint = ", for example by polyspan.inputs.impute" * one.nan
+    bad = content.bad
+    contains = f"{title} contains {'NaN' if content.nan else 'inf (infinite values)'}"
+    where = f"({bad.sum()} of {len(bad)} samples: {rows_in_words(bad)})"
+    drop = f"{contains}: drop or impute these values {where}"
+    hint = ", for example by polyspan.inputs.impute" * content.nan
     if not missing:
+        raise ValueError(f"{drop} before clustering{hint}.")
+    if content.sparse:
         raise ValueError(
-            f"{view_title(name)} contains {what}: drop or impute these values {where} before "
-            f"clustering{hint}."
+            f"{drop}; to mark samples that lack this view with rows of NaN, give it as a dense "
+            "array."
         )
-    if one.sparse:
-        raise ValueError(
-            f"{view_title(name)} contains {what}: drop or impute these values {where}; to mark "
-            "samples that lack this view with rows of NaN, give it as a dense array."
-        )
-    partly = one.bad & ~one.gone
+    partly = bad & ~content.gone
     if partly.any():
         raise ValueError(
-            f"{view_title(name)} contains {what} in part of a sample ({rows_in_words(partly)}): "
-            f"drop or impute these values{hint}; NaN may only mark a sample that lacks the view, "
-            "and must then fill its row."
+            f"{contains} in part of a sample ({rows_in_words(partly)}): drop or impute these "
+            f"values{hint}; NaN may only mark a sample that lacks the view, and must then fill its "
+            "row."
         )
-    if one.gone.all() and not new:
-        raise ValueError(f"{view_title(name)} contains NaN in every sample: leave it out.")
+    if content.gone.all() and not new:
+        raise ValueError(f"{contains} in every sample: leave it out.")
 
 
 def rows_in_words(chosen: np.ndarray) -> str:
@@ -230,6 +226,74 @@ def rows_in_words(chosen: np.ndarray) -> str:
     >>> rows_in_words(np.array([False, True, True]))
     'rows 1, 2'
     """
-    found = np.flatnonzero(chosen)
-    shown = ", ".join(map(str, found[:5])) + (", ..." if found.size > 5 else "")
-    return f"row{'s'[: found.size > 1]} {shown}"
+    rows = np.flatnonzero(chosen)
+    return f"{'rows' if rows.size > 1 else 'row'} {first_few(map(str, rows), 5)}"
+
+
+# ---- sparse matrices from outside ----------------------------------------------------------------
+
+
+def check_sparse(matrix: Any, name: str) -> Any:
+    """Return a sparse matrix, or raise if an index points outside of it.
+
+    The compiled code of SciPy trusts these indices: a damaged file would otherwise read and write
+    anywhere in memory. The matrix is not changed.
+
+    Parameters
+    ----------
+    matrix : scipy.sparse matrix or array
+        In any format.
+    name : str
+        What to call it: a file, a view.
+
+    Examples
+    --------
+    >>> check_sparse(sp.csr_array((np.ones(1), [7], [0, 1]), shape=(1, 2)), "rna.npz")
+    Traceback (most recent call last):
+    ...
+    ValueError: rna.npz is a damaged sparse matrix (a column index is 7, but there are 2): write ...
+    """
+    wrong = None
+    if matrix.format in ("csr", "csc", "bsr"):
+        wrong = _wrong_compressed(matrix)
+    elif matrix.format == "coo":
+        wrong = _wrong_triplets(matrix)
+    if wrong:
+        raise ValueError(f"{name} is a damaged sparse matrix ({wrong}): write it again.")
+    return matrix
+
+
+def _wrong_compressed(matrix: Any) -> str | None:
+    """What is wrong with a matrix by rows, by columns or by blocks, or None."""
+    axes, shape = ("row", "column"), tuple(map(int, matrix.shape))
+    if matrix.format == "csc":
+        axes, shape = axes[::-1], shape[::-1]
+    elif matrix.format == "bsr":
+        axes, (height, width) = ("block row", "block column"), matrix.blocksize
+        if matrix.data.shape[1:] != (height, width) or shape[0] % height or shape[1] % width:
+            return "its blocks do not fill it"
+        shape = shape[0] // height, shape[1] // width
+    ends, indices = matrix.indptr, matrix.indices
+    if ends.dtype.kind not in "iu" or indices.dtype.kind not in "iu":
+        return "its indices are not whole numbers"
+    if ends.ndim != 1 or indices.ndim != 1 or len(ends) != shape[0] + 1:
+        return f"there are {len(ends) - 1} ends of {axes[0]}s, but {shape[0]} {axes[0]}s"
+    if ends[0] != 0 or np.any(ends[1:] < ends[:-1]):
+        return f"the ends of its {axes[0]}s do not ascend from 0"
+    if not ends[-1] <= len(indices) == len(matrix.data):
+        return f"it has {len(matrix.data)} entries, {len(indices)} indices and ends at {ends[-1]}"
+    return _outside(indices[: ends[-1]], axes[1], shape[1])
+
+
+def _wrong_triplets(matrix: Any) -> str | None:
+    if len({len(matrix.data), len(matrix.row), len(matrix.col)}) > 1:
+        return "its entries and indices are not equally many"
+    n, d = matrix.shape
+    return _outside(matrix.row, "row", n) or _outside(matrix.col, "column", d)
+
+
+def _outside(indices: Any, axis: str, n: int) -> str | None:
+    for index in (indices.min(), indices.max()) if len(indices) else ():
+        if not 0 <= index < n:
+            return f"a {axis} index is {index}, but there are {n}"
+    return None

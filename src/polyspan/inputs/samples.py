@@ -1,20 +1,22 @@
-"""Match the rows of tables that name their samples: by id, in the order of the first table.
+"""Names of rows and columns: samples are matched by id, features by name.
 
 pandas indexes and the obs_names of AnnData are ids. An index 0, 1, ..., n - 1 is the default, not
 ids, unless another table has the same numbers as ids. Arrays, sparse matrices, polars and pyarrow
-tables have no ids, and are matched by order.
+tables have no ids, and are matched by order, in that of the first view.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from polyspan.inputs.ids import as_ids, first_repeated
-from polyspan.runtime.messages import view_title, warn_user
+from polyspan.runtime.messages import first_few, plural, view_title, warn_user
 
 BY_ORDER = "to match rows by order instead, call reset_index(drop=True) on every table."
+# What programs write for a missing value: pandas, R, SQL, spreadsheets.
+MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "<na>"})
 
 
 class Samples(NamedTuple):
@@ -32,6 +34,15 @@ class View(NamedTuple):
     columns: list[str] | None = None  # where the values themselves have no names for them
 
 
+class KnownView(NamedTuple):
+    """What new samples must have in one view of a fitted model."""
+
+    key: str  # the name of the view
+    width: int  # number of features
+    columns: list[str] | None  # their names; None if they have none
+    medians: np.ndarray | None  # of the fitted samples; None if they are not known
+
+
 def is_frame(view: Any) -> bool:
     """Whether a view is a pandas DataFrame, or a table that works like one.
 
@@ -46,7 +57,61 @@ def is_frame(view: Any) -> bool:
     return all(hasattr(view, name) for name in ("iloc", "index", "columns"))
 
 
-def samples_of(values: Any, name: Any = None) -> Samples:
+def is_missing(value: Any) -> bool:
+    """Whether a field of a table is empty or holds a word for a missing value.
+
+    Examples
+    --------
+    >>> is_missing("NA"), is_missing(None), is_missing("0")
+    (True, True, False)
+    """
+    return value is None or (isinstance(value, str) and value.strip().lower() in MISSING)
+
+
+def as_ids(values: Sequence[Any]) -> list[str]:
+    """Ids as strings: 7, 7.0 and "7" are the same; a missing id is empty.
+
+    Examples
+    --------
+    >>> as_ids([7, 7.0, " 7", None])
+    ['7', '7', '7', '']
+    """
+
+    def word(value: Any) -> str:
+        if is_missing(value) or (isinstance(value, float | np.floating) and np.isnan(value)):
+            return ""
+        if isinstance(value, float | np.floating) and value == int(value):
+            return str(int(value))
+        return (value.decode() if isinstance(value, bytes) else str(value)).strip()
+
+    return [word(value) for value in values]
+
+
+def are_numbered(names: Sequence[str]) -> bool:
+    """Whether names only count 0, 1, ..., as those of a table without names do.
+
+    Examples
+    --------
+    >>> are_numbered(["0", "1"]), are_numbered(["1", "2"])
+    (True, False)
+    """
+    return list(names) == [str(i) for i in range(len(names))]
+
+
+def first_repeated(ids: list[str]) -> str:
+    """Say which id is repeated, and where.
+
+    Examples
+    --------
+    >>> first_repeated(["fox", "bee", "fox"])
+    "'fox' is sample 1 and sample 3"
+    """
+    twice = next(name for name, count in Counter(ids).items() if count > 1)
+    first = ids.index(twice) + 1
+    return f"{twice!r} is sample {first} and sample {ids.index(twice, first) + 1}"
+
+
+def samples_of(index: Any, name: Any = None) -> Samples:
     """Ids from an index: numbers and dates stay as they are, anything else becomes text.
 
     Examples
@@ -54,10 +119,11 @@ def samples_of(values: Any, name: Any = None) -> Samples:
     >>> samples_of(["wren", "fox"], "animal")
     Samples(ids=array(['wren', 'fox'], dtype=object), name='animal')
     """
-    found = np.asarray(values)
-    if found.ndim != 1 or found.dtype.kind not in "iufMm":
-        found = np.array([str(one) for one in values] + [""], dtype=object)[:-1]
-    return Samples(found, "sample" if name is None or name == "" else str(name))
+    ids = np.asarray(index)
+    if ids.ndim != 1 or ids.dtype.kind not in "iufMm":
+        ids = np.array([str(value) for value in index] + [""], dtype=object)[:-1]
+    name = getattr(index, "name", None) if name is None else name
+    return Samples(ids, "sample" if name is None or name == "" else str(name))
 
 
 def match_rows(
@@ -81,42 +147,54 @@ def match_rows(
 
     Examples
     --------
-    >>> one = View(np.array([[1.0], [2.0]]), samples_of(["wren", "fox"]))
-    >>> other = View(np.array([[20.0], [10.0]]), samples_of(["fox", "wren"]))
-    >>> match_rows({"0": one, "1": other})[0]["1"]
+    >>> legs = View(np.array([[1.0], [2.0]]), samples_of(["wren", "fox"]))
+    >>> size = View(np.array([[20.0], [10.0]]), samples_of(["fox", "wren"]))
+    >>> match_rows({"legs": legs, "size": size})[0]["size"]
     array([[10.],
            [20.]])
     """
     values = {name: view.values for name, view in views.items()}
-    alike = {id(view.samples): view.samples for view in views.values()}
-    if len(alike) == 1:  # one view, views without ids, or views that are already matched
-        return values, next(iter(alike.values()))
+    different = {id(view.samples): view.samples for view in views.values()}
+    if len(different) == 1:  # one view, views without ids, or views that are already matched
+        return values, next(iter(different.values()))
     known = {name: view.samples for name, view in views.items() if view.samples is not None}
-    ids = {name: as_ids(samples.ids.tolist()) for name, samples in known.items()}
-    ids = _without_defaults(ids)
+    ids = _without_defaults({name: as_ids(own.ids.tolist()) for name, own in known.items()})
     if not ids:
         return values, None
     for name, own in ids.items():
         _check_different(name, own)
-    first = next(iter(ids))
+    samples = known[next(iter(ids))]
     if len(ids) < len(views):
         _check_by_order(ids, [name for name in views if name not in ids])
-        return values, known[first]
+        return values, samples
     _check_same(ids)
-    wanted = ids[first] if order is None else as_ids(order)
+    if order is not None:
+        samples = samples_of(order, samples.name)
+    wanted = as_ids(samples.ids.tolist())
     for name, own in ids.items():
         if own != wanted:
-            place = {one: i for i, one in enumerate(own)}
-            values[name] = take(values[name], [place[one] for one in wanted])
-    return values, known[first] if order is None else samples_of(order, known[first].name)
+            values[name] = take(values[name], positions(own, wanted))
+    return values, samples
+
+
+def positions(names: Sequence[str], wanted: Sequence[str]) -> np.ndarray:
+    """Where the wanted names are.
+
+    Examples
+    --------
+    >>> positions(["wren", "fox"], ["fox", "wren"])
+    array([1, 0])
+    """
+    place = {name: i for i, name in enumerate(names)}
+    return np.array([place[name] for name in wanted])
 
 
 def _without_defaults(ids: dict[str, list[str]]) -> dict[str, list[str]]:
     """Leave out default indexes that share nothing with the ids of the other tables."""
-    default = {name for name, own in ids.items() if own == [str(i) for i in range(len(own))]}
-    told = {one for name, own in ids.items() if name not in default for one in own}
+    default = {name for name, own in ids.items() if are_numbered(own)}
+    others = {sample for name, own in ids.items() if name not in default for sample in own}
     return {
-        name: own for name, own in ids.items() if name not in default or not told.isdisjoint(own)
+        name: own for name, own in ids.items() if name not in default or not others.isdisjoint(own)
     }
 
 
@@ -128,27 +206,26 @@ def _check_different(name: str, ids: list[str]) -> None:
             f"index, or, {BY_ORDER}"
         )
     if len(set(ids)) < len(ids):
-        n = len(ids) - len(set(ids))
         raise ValueError(
-            f"{view_title(name)} has {n} repeated id{'s' * (n > 1)} in its index "
-            f"({first_repeated(ids)}): give every sample an id of its own, or, {BY_ORDER}"
+            f"{view_title(name)} has {plural(len(ids) - len(set(ids)), 'repeated id')} in its "
+            f"index ({first_repeated(ids)}): give every sample an id of its own, or, {BY_ORDER}"
         )
 
 
 def _check_by_order(ids: dict[str, list[str]], bare: list[str]) -> None:
     """Refuse to match by order where tables with ids disagree; otherwise say what is assumed."""
     first, *others = ids
-    told = f"view{'s' * (len(bare) > 1)} {' and '.join(bare)}"
-    has, its = ("have", "their") if len(bare) > 1 else ("has", "its")
+    listed = " and ".join(bare)
+    have, their = (f"views {listed} have", "their") if bare[1:] else (f"view {listed} has", "its")
     for name in others:
         if ids[name] != ids[first]:
             raise ValueError(
-                f"{told} {has} no ids, and those of views {first} and {name} are not the same in "
+                f"{have} no ids, and those of views {first} and {name} are not the same in "
                 "the same order: give every view as a table with the ids in its index, or all in "
                 "the same order without ids."
             )
     warn_user(
-        f"{told} {has} no ids: {its} rows are taken to be the samples of {view_title(first)}, in "
+        f"{have} no ids: {their} rows are taken to be the samples of {view_title(first)}, in "
         "that order."
     )
 
@@ -156,32 +233,30 @@ def _check_by_order(ids: dict[str, list[str]], bare: list[str]) -> None:
 def _check_same(ids: dict[str, list[str]]) -> None:
     """Refuse tables that do not have the same samples, and say how to drop or keep them."""
     sets = {name: set(own) for name, own in ids.items()}
-    every, some = set.intersection(*sets.values()), set.union(*sets.values())
-    if len(every) == len(some):
+    everywhere = set.intersection(*sets.values())
+    somewhere = dict.fromkeys(sample for own in ids.values() for sample in own)  # in order
+    if len(everywhere) == len(somewhere):
         return
-    if not every:
+    if not everywhere:
         heads = [f"{view_title(name)} has {_examples(own)}" for name, own in ids.items()]
         raise ValueError(
             f"The views have no sample in common by their ids ({'; '.join(heads)}): give all "
             f"tables the same ids in their index; {BY_ORDER}"
         )
-    order = dict.fromkeys(one for own in ids.values() for one in own)
-    lacking = {name: [one for one in order if one not in own] for name, own in sets.items()}
-    told = [
-        f"{view_title(name)} lacks {len(gone)} ({_examples(gone)})"
-        for name, gone in lacking.items()
-        if gone
-    ]
+    gaps = []
+    for name, own in sets.items():
+        if gone := [sample for sample in somewhere if sample not in own]:
+            gaps.append(f"{view_title(name)} lacks {len(gone)} ({_examples(gone)})")
     raise ValueError(
-        f"Only {len(every)} of {len(some)} samples are in every view by their ids: "
-        f"{', '.join(told)}; fit(load_views(X, missing='drop')) drops the others, and "
+        f"Only {len(everywhere)} of {len(somewhere)} samples are in every view by their ids: "
+        f"{', '.join(gaps)}; fit(load_views(X, missing='drop')) drops the others, and "
         "missing='keep' keeps them with rows of NaN, for the methods that take samples without a "
         "view (load_views is in polyspan.datasets)."
     )
 
 
 def _examples(ids: Sequence[str]) -> str:
-    return ", ".join(map(repr, ids[:3])) + ", ..." * (len(ids) > 3)
+    return first_few(map(repr, ids), 3)
 
 
 def take(values: Any, rows: Any) -> Any:
@@ -198,3 +273,47 @@ def take(values: Any, rows: Any) -> Any:
     if sp.issparse(values):
         return sp.csr_array(values)[rows]
     return values[np.asarray(rows)]
+
+
+def match_columns(
+    values: Any, name: str, own: Sequence[str] | None, wanted: Sequence[str] | None
+) -> Any:
+    """Put the columns of an array in the order of the names wanted; refuse other names.
+
+    Examples
+    --------
+    >>> match_columns(np.array([[1.0, 2.0]]), "0", ["b", "a"], ["a", "b"])
+    array([[2., 1.]])
+    >>> match_columns(np.array([[1.0, 2.0]]), "0", ["b", "c"], ["a", "b"])
+    Traceback (most recent call last):
+    ...
+    ValueError: view 0 lacks 1 feature of the fit ('a'): pass the same features as to fit.
+    """
+    if own is None or wanted is None or list(own) == list(wanted) or len(own) != len(wanted):
+        return values  # a wrong number of features is refused later
+    known = set(own)
+    if len(known) < len(own):  # repeated names do not tell them apart
+        return values
+    if gone := [feature for feature in wanted if feature not in known]:
+        raise ValueError(
+            f"{view_title(name)} lacks {plural(len(gone), 'feature')} of the fit "
+            f"({_examples(gone)}): pass the same features as to fit."
+        )
+    return values[:, positions(own, wanted)]
+
+
+def match_kernel(values: Any, view: Any) -> Any:
+    """Put the columns of a kernel in the order of its rows, if a table names both alike.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> K = pd.DataFrame([[0.0, 1.0], [2.0, 0.0]], index=["a", "b"], columns=["b", "a"])
+    >>> match_kernel(K.to_numpy(), K)
+    array([[1., 0.],
+           [0., 2.]])
+    """
+    if not is_frame(view):
+        return values
+    rows, columns = as_ids(view.index), as_ids(view.columns)
+    return match_columns(values, "", columns, rows) if set(rows) == set(columns) else values

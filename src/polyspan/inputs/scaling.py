@@ -63,19 +63,20 @@ def _scaled(view: Any, name: str, scale: Scaling, moments: Moments | None) -> An
     kept = sp.issparse(view) or isinstance(view, np.ndarray)
     if scale is None or moments is not None or not kept or held_bytes(view) > SHARED_UP_TO:
         return scale_view(view, name, scale, moments)
-    if sp.issparse(view) and scale in STANDARDIZED:
-        check_dense(view, name, scale)
-    return shared(_scale_nameless, scale, [view], None)
+    return shared(_scale_first, (name, scale), [view], None)
 
 
-def _scale_nameless(scale: Scaling, views: Sequence[Any]) -> Any:
-    return scale_view(views[0], "", scale)
+def _scale_first(what: tuple[str, Scaling], views: Sequence[Any]) -> Any:
+    return scale_view(views[0], *what)
 
 
 def scale_view(view: Any, name: str, scale: Scaling, moments: Moments | None = None) -> Any:
     """Scale one view, by these moments of its features or by its own."""
     if scale is None:
-        _check_size(view, name)
+        largest, limits = _largest(view)
+        low, high = float(limits.smallest_normal) ** (1 / 3), float(limits.max) ** (1 / 3)
+        if largest and not low <= largest <= high:  # squares, needed later, would not be exact
+            raise _rescale(view, name, "whose products leave the range of")
         return view
     if scale in STANDARDIZED:
         view = _dense(view, name, scale)
@@ -96,10 +97,9 @@ def check_varied(Xs: Sequence[Any], names: Sequence[str], scale: Scale) -> None:
     """
     if len(Xs) != len(names):  # the method has joined or cut its views
         return
-    scales = scaling_per_view(scale, len(names))
-    for X, name, one in zip(Xs, names, scales, strict=True):
-        if one is not None and is_constant(X):
-            raise constant_view(name, one, X.shape[1])
+    for X, name, scaling in zip(Xs, names, scaling_per_view(scale, len(names)), strict=True):
+        if scaling is not None and is_constant(X):
+            raise constant_view(name, scaling, X.shape[1])
 
 
 def constant_view(name: str, scale: str, d: int) -> ValueError:
@@ -170,11 +170,10 @@ def numpy_views(views: Views, scale: Scale) -> list[Any]:
     >>> numpy_views(check_views(X), "unit")[0].indices.dtype
     dtype('int32')
     """
-    found = []
-    for view in scale_views(views, scale):
-        dense = None if sp.issparse(view) else np.ascontiguousarray(to_numpy(view))
-        found.append(short_indices(view) if dense is None else dense)
-    return found
+    return [
+        short_indices(view) if sp.issparse(view) else np.ascontiguousarray(to_numpy(view))
+        for view in scale_views(views, scale)
+    ]
 
 
 def short_indices(view: Any) -> Any:
@@ -199,18 +198,19 @@ def feature_moments(views: Views, scale: Scale = "standard+unit") -> list[Moment
     array([[ 0.4472136 ,  0.89442719],
            [-1.        ,  0.        ]])
     """
+    scales = scaling_per_view(scale, len(views.arrays))
     return [
-        moments_of(_dense(view, name, one)) if one in STANDARDIZED else None
-        for (view, name), one in zip(views, scaling_per_view(scale, len(views.arrays)), strict=True)
+        moments_of(_dense(view, name, scaling)) if scaling in STANDARDIZED else None
+        for (view, name), scaling in zip(views, scales, strict=True)
     ]
 
 
 def _dense(view: Any, name: str, scale: Scaling) -> Any:
     """Return a view as a dense array."""
-    if sp.issparse(view):
-        check_dense(view, name, scale)
-        return view.toarray()
-    return view
+    if not sp.issparse(view):
+        return view
+    check_dense(view, name, scale)
+    return view.toarray()
 
 
 def check_dense(view: Any, name: str, scale: Scaling = "standard+unit") -> None:
@@ -235,15 +235,11 @@ def check_products(views: Views, scale: Scale = None) -> None:
     ValueError: view 0 has values of size 1.0e+20, too large to solve for a representation in ...
     """
     scales = scaling_per_view(scale, len(views.arrays))
-    for (view, name), one in zip(views, scales, strict=True):
-        if one is not None:
-            continue
-        largest, limits = _largest(view)
-        if largest > float(limits.eps) ** -0.75:
-            raise ValueError(
-                f"{view_title(name)} has values of size {largest:.1e}, too large to solve for a "
-                f'representation in {view.dtype}: rescale it, or use scale="unit".'
-            )
+    for (view, name), scaling in zip(views, scales, strict=True):
+        if scaling is None:
+            largest, limits = _largest(view)
+            if largest > float(limits.eps) ** -0.75:
+                raise _rescale(view, name, "too large to solve for a representation in")
 
 
 def _largest(view: Any) -> tuple[float, Any]:
@@ -254,15 +250,11 @@ def _largest(view: Any) -> tuple[float, Any]:
     return largest, xp.finfo(values.dtype)
 
 
-def _check_size(view: Any, name: str) -> None:
-    """Refuse unscaled values whose squares, needed later, would over- or underflow."""
-    largest, limits = _largest(view)
-    low, high = float(limits.smallest_normal) ** (1 / 3), float(limits.max) ** (1 / 3)
-    if largest and not low <= largest <= high:
-        raise ValueError(
-            f"{view_title(name)} has values of size {largest:.1e}, whose products leave the range "
-            f'of {view.dtype}: rescale it, or use scale="unit".'
-        )
+def _rescale(view: Any, name: str, why: str) -> ValueError:
+    return ValueError(
+        f"{view_title(name)} has values of size {_largest(view)[0]:.1e}, {why} {view.dtype}: "
+        'rescale it, or use scale="unit".'
+    )
 
 
 def unit(view: Any) -> Any:

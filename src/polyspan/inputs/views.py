@@ -15,20 +15,26 @@ from array_api_compat import array_namespace, device, is_array_api_obj, is_numpy
 from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import validate_data
 
-from polyspan.inputs.containers import dimensions, open_views
-from polyspan.inputs.ids import as_ids
-from polyspan.inputs.orientation import check_columns, check_shared
-from polyspan.inputs.rows import check_content, look
-from polyspan.inputs.samples import Samples, is_frame, match_rows, samples_of
-from polyspan.inputs.sparse import check_sparse
-from polyspan.inputs.tables import (
+from polyspan.inputs.containers import (
     check_tables,
     column_names,
+    dimensions,
     is_other_table,
+    numbers_of,
+    open_views,
+    refuse_lazy,
+)
+from polyspan.inputs.orientation import check_columns, check_shared
+from polyspan.inputs.rows import check_content, check_sparse, look
+from polyspan.inputs.samples import (
+    Samples,
+    View,
+    as_ids,
+    is_frame,
     match_columns,
     match_kernel,
-    numbers_of,
-    refuse_lazy,
+    match_rows,
+    samples_of,
 )
 from polyspan.runtime.messages import own_warnings, plural, view_title, warn_user
 
@@ -152,34 +158,64 @@ def check_views(
             refuse_lazy(view, view_title(name))
         return X
     several, order = open_views(X)
-    feature_names = n_features = None
-    if several is not None:
-        if views is not None:
-            raise ValueError(
-                f"views=... cuts one 2-D array into views, but X is already a {type(X).__name__} "
-                f"of {plural(len(several), 'view')}: leave views out."
-            )
-        names = list(several)
-        tables, samples = match_rows(several, order)
-        arrays = [_check_one(view, view_title(name), None) for name, view in tables.items()]
-        told = {name: view.columns for name, view in several.items() if view.columns}
-        arrays, columns = _match_columns(arrays, tables, told, estimator, new)
+    if several is None:
+        checked = _check_whole(X, views, estimator, new)
+    elif views is None:
+        checked = _check_several(several, order, estimator, new)
     else:
-        # scikit-learn writes what it sees of the features to the estimator, here to a copy of it.
-        seen = copy.copy(estimator)
-        whole = _check_one(X, "X", seen, new)
-        feature_names = getattr(seen, "feature_names_in_", None)
-        arrays = [whole] if views is None else _cut(whole, views)
-        names = [str(k) for k in range(len(arrays))]
-        samples = samples_of(X.index, X.index.name) if is_frame(X) else None
-        columns = (
-            {"0": column_names(X) or []} if views is None and not _takes_kernels(estimator) else {}
+        raise ValueError(
+            f"views=... cuts one 2-D array into views, but X is already a {type(X).__name__} of "
+            f"{plural(len(several), 'view')}: leave views out."
         )
-        columns = {name: known for name, known in columns.items() if known}
-        n_features = int(whole.shape[1])
-    arrays = _one_dtype(arrays, names)
-    check_content([look(view) for view in arrays], names, missing=missing, new=new)
-    return Views(arrays, names, samples, columns, feature_names, n_features)
+    arrays = _one_dtype(checked.arrays, checked.names)
+    check_content([look(view) for view in arrays], checked.names, missing=missing, new=new)
+    return replace(checked, arrays=arrays)
+
+
+def _check_whole(X: Any, views: Sequence[Any] | None, estimator: Any, new: bool) -> Views:
+    """Check one 2-D array, and cut it into views if it is to be."""
+    # scikit-learn writes what it sees of the features to the estimator, here to a copy of it.
+    seen = copy.copy(estimator)
+    whole = _check_one(X, "X", seen, new)
+    arrays = [whole] if views is None else _cut(whole, views)
+    columns = None if _takes_kernels(estimator) or views is not None else column_names(X)
+    return Views(
+        arrays,
+        [str(k) for k in range(len(arrays))],
+        samples_of(X.index) if is_frame(X) else None,
+        {"0": columns} if columns else {},
+        getattr(seen, "feature_names_in_", None),
+        int(whole.shape[1]),
+    )
+
+
+def _check_several(
+    views: dict[str, View], order: Sequence[str] | None, estimator: Any, new: bool
+) -> Views:
+    """Check views one by one; match their rows, and columns where tables name them.
+
+    Columns of new samples are put in the order of the fit, those of kernels in that of their rows.
+    """
+    tables, samples = match_rows(views, order)
+    arrays = [_check_one(table, view_title(name), None) for name, table in tables.items()]
+    columns = {name: own for name, table in tables.items() if (own := column_names(table))}
+    if _takes_kernels(estimator) and not new:
+        arrays = [match_kernel(*pair) for pair in zip(arrays, tables.values(), strict=True)]
+        columns = {name: as_ids(tables[name].index) for name in columns if is_frame(tables[name])}
+        return Views(arrays, list(views), samples, columns)
+    named = {view_title(name): own for name, own in columns.items()}
+    columns = {name: view.columns for name, view in views.items() if view.columns} | columns
+    if new:
+        wanted = getattr(estimator, "_view_columns", {})
+        arrays = [
+            match_columns(array, name, columns.get(name), wanted.get(name))
+            for name, array in zip(views, arrays, strict=True)
+        ]
+    else:
+        check_shared(named, TURN)
+        for sentence in check_columns(named):
+            warn_user(sentence)
+    return Views(arrays, list(views), samples, columns)
 
 
 def _takes_kernels(estimator: Any) -> bool:
@@ -197,48 +233,16 @@ def check_y(y: Any) -> None:
     ...
     ValueError: y has more than one column, so it is a view: pass all views as one list, ...
     """
-    if dimensions(y) < 2:
-        return
-    width = y.shape[1] if hasattr(y, "shape") else len(y[0])
-    if dimensions(y) > 2 or width > 1:
+    if dimensions(y) > 2 or (dimensions(y) == 2 and np.shape(y)[1] > 1):
         raise ValueError(
             "y has more than one column, so it is a view: pass all views as one list, fit([A, B])."
         )
 
 
-def _match_columns(
-    arrays: list[Any],
-    tables: dict[str, Any],
-    told: dict[str, list[str]],
-    estimator: Any,
-    new: bool,
-) -> tuple[list[Any], dict[str, list[str]]]:
-    """Match the columns of new tables to those of the fit, and of kernels to their rows.
-
-    ``told`` are names of columns that do not come from the tables themselves.
-    """
-    known = getattr(estimator, "_view_columns", {}) if new else {}
-    columns = {name: own for name, view in tables.items() if (own := column_names(view))}
-    pairs = zip(tables, arrays, strict=True)
-    if new:
-        columns = told | columns
-        found = [match_columns(x, name, columns.get(name), known.get(name)) for name, x in pairs]
-    elif _takes_kernels(estimator):
-        found = [match_kernel(x, tables[name]) for name, x in pairs]
-        columns = {name: as_ids(tables[name].index) for name in columns if is_frame(tables[name])}
-    else:
-        named = {view_title(name): own for name, own in columns.items()}
-        check_shared(named, TURN)
-        for words in check_columns(named):
-            warn_user(words)
-        found, columns = arrays, told | columns
-    return found, columns
-
-
 def _check_one(view: Any, name: str, estimator: Any, new: bool = False) -> Any:
     """Return one view as a 2-D float array or csr_array; finiteness is checked later."""
     check_tables(view, name)
-    if not any(hasattr(view, one) for one in ("shape", "__array__", "__len__", "__float__")):
+    if not any(hasattr(view, has) for has in ("shape", "__array__", "__len__", "__float__")):
         raise ValueError(
             f"{name} is a {type(view).__name__}: give a 2-D array or table, with samples in rows."
         )
@@ -252,13 +256,14 @@ def _check_one(view: Any, name: str, estimator: Any, new: bool = False) -> Any:
     if is_array_api_obj(view) and not is_numpy_array(view):
         return _check_foreign(view, name)
     try:
-        kept: dict[str, Any] = {"accept_sparse": "csr", "dtype": "numeric"}
-        if is_frame(view) or is_other_table(view):  # stored by column: sums would round otherwise
-            kept["order"] = "C"
+        # Tables are stored by column: sums would round differently.
+        order = "C" if is_frame(view) or is_other_table(view) else None
+        wanted: dict[str, Any] = {"accept_sparse": "csr", "dtype": "numeric", "order": order}
+        wanted["ensure_all_finite"] = False
         if estimator is None:
-            view = check_array(numbers_of(view), ensure_all_finite=False, input_name=name, **kept)
+            view = check_array(numbers_of(view), input_name=name, **wanted)
         else:
-            view = validate_data(estimator, view, reset=not new, ensure_all_finite=False, **kept)
+            view = validate_data(estimator, view, reset=not new, **wanted)
     except (TypeError, ValueError, OverflowError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"{name}: {str(error).splitlines()[0]}") from error
@@ -287,8 +292,6 @@ def _check_foreign(view: Any, name: str) -> Any:
         raise ValueError(f"{name} is empty: its shape is {tuple(view.shape)}.")
     if xp.isdtype(view.dtype, "complex floating"):
         raise ValueError(f"{name}: Complex data not supported; take real and imaginary parts.")
-    if view.dtype not in (xp.float32, xp.float64):
-        view = xp.astype(view, xp.float64)
     return view
 
 
@@ -304,16 +307,14 @@ def _cut(whole: Any, views: Any) -> list[Any]:
     for k, columns in enumerate(views):
         try:
             index = np.arange(d)[columns if isinstance(columns, slice) else np.asarray(columns)]
-        except (IndexError, TypeError, ValueError) as error:
+            wrong = "" if index.ndim == 1 else "selects columns in the wrong form"
+            wrong = wrong if index.size else "selects no columns"
+        except (IndexError, TypeError, ValueError):
+            wrong = "does not select columns"
+        if wrong:
             raise ValueError(
-                f"views[{k}]={columns!r} does not select columns of X, which has {d} columns: "
-                "use slices or lists of column numbers."
-            ) from error
-        if index.ndim != 1 or index.size == 0:
-            what = "no columns" if index.size == 0 else "columns in the wrong form"
-            raise ValueError(
-                f"views[{k}]={columns!r} selects {what} of X, which has {d} columns: use slices "
-                "or lists of column numbers."
+                f"views[{k}]={columns!r} {wrong} of X, which has {d} columns: use slices or lists "
+                "of column numbers."
             )
         if isinstance(columns, slice) or sp.issparse(whole) or is_numpy_array(whole):
             parts.append(whole[:, columns if isinstance(columns, slice) else index])
@@ -331,14 +332,13 @@ def _one_dtype(arrays: list[Any], names: list[str]) -> list[Any]:
     foreign = [view for view in arrays if not (sp.issparse(view) or is_numpy_array(view))]
     if foreign and len(foreign) < len(arrays):
         raise ValueError("The views mix array libraries: convert all of them to one.")
+    xp = array_namespace(*foreign) if foreign else np
+    if len({str(device(view)) for view in foreign}) > 1:
+        raise ValueError("The views are on different devices: move all of them to one.")
+    wanted = xp.float32 if all(view.dtype == xp.float32 for view in arrays) else xp.float64
     if foreign:
-        xp = array_namespace(*arrays)
-        if len({str(device(view)) for view in arrays}) > 1:
-            raise ValueError("The views are on different devices: move all of them to one.")
-        wanted = xp.float32 if all(view.dtype == xp.float32 for view in arrays) else xp.float64
         return [xp.astype(view, wanted, copy=False) for view in arrays]
-    single = all(view.dtype == np.float32 for view in arrays)
-    return [view.astype(np.float32 if single else np.float64, copy=False) for view in arrays]
+    return [view.astype(wanted, copy=False) for view in arrays]
 
 
 def different_lengths(names: Sequence[str], lengths: Sequence[int]) -> ValueError:
@@ -360,8 +360,8 @@ def weighted_views(owner: str, views: Views, weights: Any, new: bool = False) ->
         return views
     if len(weights) != len(views.arrays):
         raise ValueError(
-            f"{owner}: view_weights has {len(weights)} numbers for {len(views.arrays)} views: give "
-            "one per view."
+            f"{owner}: view_weights has {plural(len(weights), 'number')} for "
+            f"{plural(len(views.arrays), 'view')}: give one per view."
         )
     used = [k for k, weight in enumerate(weights) if weight > 0]
     if len(used) == len(weights):

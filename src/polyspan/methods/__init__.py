@@ -1,36 +1,11 @@
-"""One file per paper; METHODS lists all methods."""
+"""One file per paper; METHODS lists all methods, in the order of ``polyspan/__init__.pyi``."""
 
+from importlib import import_module
 from typing import Any
 
+import polyspan
 from polyspan.base import MultiViewClusterer
-from polyspan.inputs.names import unknown_name
-from polyspan.methods.amgl import AMGL
-from polyspan.methods.anchor_grmsc.estimator import AnchorGRMSC
-from polyspan.methods.baselines import ConcatKMeans, ConcatSpectral
-from polyspan.methods.best_single_view import BestSingleView
-from polyspan.methods.cgd import CGD
-from polyspan.methods.coregspectral import CoRegSpectral
-from polyspan.methods.cotrainspectral import CoTrainSpectral
-from polyspan.methods.csmsc import CSMSC
-from polyspan.methods.dimsc import DiMSC
-from polyspan.methods.fastmice import FastMICE
-from polyspan.methods.fpmvs import FPMVS
-from polyspan.methods.gmc import GMC
-from polyspan.methods.grmsc import GRMSC
-from polyspan.methods.gsf import GSF
-from polyspan.methods.lmsc import LMSC
-from polyspan.methods.lmvsc import LMVSC
-from polyspan.methods.lrr import LRR
-from polyspan.methods.ltmsc import LTMSC
-from polyspan.methods.mcgc import MCGC
-from polyspan.methods.meangraph import MeanGraph
-from polyspan.methods.mlrssc import MLRSSC
-from polyspan.methods.mvsc import MVSC
-from polyspan.methods.nemo import NEMO
-from polyspan.methods.rmsc import RMSC
-from polyspan.methods.snf import SNF
-from polyspan.methods.ssc import SSC
-from polyspan.methods.tsvdmsc import TSVDMSC
+from polyspan.runtime.messages import unknown_name
 
 
 class Methods(dict[str, type[MultiViewClusterer]]):
@@ -56,35 +31,7 @@ class Methods(dict[str, type[MultiViewClusterer]]):
 
 
 METHODS = Methods(
-    (cls.__name__.lower(), cls)
-    for cls in (
-        GRMSC,
-        AnchorGRMSC,
-        LRR,
-        RMSC,
-        LMSC,
-        MLRSSC,
-        AMGL,
-        GMC,
-        MCGC,
-        GSF,
-        CoRegSpectral,
-        CoTrainSpectral,
-        CSMSC,
-        TSVDMSC,
-        LTMSC,
-        SSC,
-        DiMSC,
-        MVSC,
-        MeanGraph,
-        NEMO,
-        SNF,
-        CGD,
-        LMVSC,
-        FPMVS,
-        FastMICE,
-        BestSingleView,
-        ConcatKMeans,
-        ConcatSpectral,
-    )
+    (name.lower(), getattr(import_module(home), name))
+    for name, home in polyspan.HOMES.items()
+    if home.startswith("polyspan.methods.")
 )

@@ -90,8 +90,8 @@ class BestSingleView(MultiViewClusterer):
         inner: Any = LRR() if self.estimator is None else clone(self.estimator)
         if self._ours() and isinstance(getattr(inner, "scale", None), list | tuple):
             inner.scale = inner.scale[view]
-        own = {"n_clusters": self.n_clusters, "random_state": self.random_state}
-        return inner.set_params(**{name: value for name, value in own.items() if value is not None})
+        asked = self._given("n_clusters", "random_state")
+        return inner.set_params(**{name: x for name, x in asked.items() if x is not None})
 
     def _ours(self) -> bool:
         """Whether the method is one of polyspan's, which take checked views with names."""
@@ -108,8 +108,8 @@ class BestSingleView(MultiViewClusterer):
         if self.oracle and len(y) != views.n_samples:
             raise ValueError(f"y has {len(y)} labels for {views.n_samples} samples.")
         models = [
-            self._inner(k).fit(one if self._ours() else one.arrays[0])
-            for k, one in enumerate(views.singly)
+            self._inner(k).fit(view if self._ours() else view.arrays[0])
+            for k, view in enumerate(views.singly)
         ]
         if self.oracle:
             scores = [float(normalized_mutual_info_score(y, model.labels_)) for model in models]
@@ -128,10 +128,10 @@ class BestSingleView(MultiViewClusterer):
 
     def _agreement(self, models: list[Any]) -> list[float]:
         """Mean agreement of every view with the other views and with all views together."""
-        found = [model.labels_ for model in models]
-        if len(found) == 1:
+        labels = [model.labels_ for model in models]
+        if len(labels) == 1:
             return [1.0]
-        others = list(found)
+        others = list(labels)
         if all(hasattr(model, "affinity_matrix_") for model in models):
             mean = mean_affinity([model.affinity_matrix_ for model in models])
             inner = self._inner()
@@ -139,7 +139,7 @@ class BestSingleView(MultiViewClusterer):
             others.append(spectral_clustering(mean, inner.n_clusters, random_state=state))
         return [
             float(np.mean([normalized_mutual_info_score(a, b) for b in others if b is not a]))
-            for a in found
+            for a in labels
         ]
 
     def _shareable(self) -> bool:
@@ -158,5 +158,5 @@ class BestSingleView(MultiViewClusterer):
         """Count n x n matrices: those of one fit, plus Z and the affinity of the others."""
         if not self._ours():
             return 0.0, 0.0
-        most = max(self._inner().footprint(one)[0] for one in views.singly)
+        most = max(self._inner().footprint(view)[0] for view in views.singly)
         return most + 2.0 * (len(views.arrays) - 1) if most else 0.0, 0.0

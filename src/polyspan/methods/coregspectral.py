@@ -97,8 +97,8 @@ class CoRegSpectral(Iterative, OnDevice):
         """Return U*, or the U_v side by side."""
         run = self._run()
         Ls = [normalized(median_kernel(X, diagonal=self.as_released)) for X in Xs]
-        own = self._given("lam_agreement", "variant", "as_released")
-        Us = solve_coregspectral(Ls, self.n_clusters, **own, run=run)
+        params = self._given("lam_agreement", "variant", "as_released")
+        Us = solve_coregspectral(Ls, self.n_clusters, **params, run=run)
         if self.variant == "centroid":
             return Embedding(Us[-1], **run.record())
         return Embedding(
@@ -161,10 +161,10 @@ def _objective(Ls: Sequence[Array], Us: Sequence[Array], weight: float) -> float
     """The objective; U*, if there is one, comes after the U_v."""
     xp = array_namespace(*Ls)
     m = len(Ls)
-    own = sum(float(xp.sum(U * (L @ U))) for L, U in zip(Ls, Us[:m], strict=True))
+    cuts = sum(float(xp.sum(U * (L @ U))) for L, U in zip(Ls, Us[:m], strict=True))
     pairs = (
         [(U, Us[m]) for U in Us[:m]]
         if len(Us) > m
         else [(U, V) for v, V in enumerate(Us) for U in Us[:v]]
     )
-    return own + weight * sum(float(xp.sum((U.T @ V) ** 2)) for U, V in pairs)
+    return cuts + weight * sum(float(xp.sum((U.T @ V) ** 2)) for U, V in pairs)

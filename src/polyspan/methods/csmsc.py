@@ -115,8 +115,8 @@ class CSMSC(RepresentationClusterer, Penalized, OnDevice):
     def solve(self, views: Views, Xs: list[Array]) -> Representation:
         """Return ``|C|`` plus the mean of the ``|D_v|``, with C and the D_v."""
         run = self._run()
-        own = self._given("lam_c", "lam_d", "as_released")
-        C, Ds = solve_csmsc(Xs, **own, **self._penalty(), run=run)
+        params = self._given("lam_c", "lam_d", "as_released")
+        C, Ds = solve_csmsc(Xs, **params, **self._penalty(), run=run)
         xp = array_namespace(C)
         Z = xp.abs(C) + sum(xp.abs(D) for D in Ds) / len(Ds)
         back = self.brought_back

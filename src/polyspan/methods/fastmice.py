@@ -38,8 +38,7 @@ from sklearn.utils import check_random_state
 
 from polyspan.base import About, Embedding, InNumPy
 from polyspan.clustering.spectral import quiet_kmeans, spectral_eigenvectors, unit_rows
-from polyspan.graphs.exact import distances, lowest, squared_lengths
-from polyspan.graphs.ties import tied
+from polyspan.graphs.ties import distances, lowest, squared_lengths, tied
 from polyspan.inputs.params import Neighbors, fitted, integer, param
 from polyspan.inputs.scaling import unit
 from polyspan.inputs.views import Views
@@ -114,7 +113,7 @@ class FastMICE(InNumPy):
     def solve(self, views: Views, Xs: list[Array]) -> Embedding:
         """Return U of the consensus, and the members beside it."""
         rng, n, c = check_random_state(self.random_state), views.n_samples, self.n_clusters
-        by_angle = [one is not None and one.endswith("unit") for one in self._scalings(views)]
+        by_angle = [(scale or "").endswith("unit") for scale in self._scalings(views)]
         m, k = min(self.n_anchors or 1000, n), self._neighbors(n)
         members = np.empty((n, self.n_members), dtype=np.int32)
         for number in range(self.n_members):

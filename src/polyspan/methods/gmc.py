@@ -162,7 +162,7 @@ def solve_gmc(
     """
     run = Run("GMC", 20, 1e-10) if run is None else run
     near = [proximity.adaptive_ranks(X, k) for X in Xs]
-    S = np.stack([gap_shares(*one) for one in near])
+    S = np.stack([gap_shares(*of_view) for of_view in near])
     m = len(Xs)
     w = np.full(m, 1 / m)
     U = np.mean(S, axis=0)

@@ -41,8 +41,7 @@ from polyspan.base import (
     RepresentationClusterer,
     ViewTags,
 )
-from polyspan.graphs.incomplete import incomplete_laplacian
-from polyspan.graphs.proximity import GraphParams, graph_laplacian
+from polyspan.graphs.proximity import GraphParams, graph_laplacian, incomplete_laplacian
 from polyspan.inputs.params import (
     Neighbors,
     PerView,
@@ -146,7 +145,7 @@ class GRMSC(RepresentationClusterer, Penalized, OnDevice):
     -----
     A sample may lack views: fill its row there with NaN (dense views only). In such a view its
     errors are free (E costs nothing there) and it represents no other sample; the graphs use the
-    views that a pair has in common, see `polyspan.graphs.incomplete`.
+    views that a pair has in common, see `polyspan.graphs.proximity`.
 
     Examples
     --------

@@ -116,9 +116,11 @@ class GSF(Iterative):
         """Return the learned graph."""
         n, run = views.n_samples, self._run()
         A = fused_graph([adaptive_neighbors(X, self._neighbors(n)) for X in Xs])
-        k, own = self._neighbors(n, "n_candidates"), self._given("lam_agreement", "lam_ridge")
+        k, params = self._neighbors(n, "n_candidates"), self._given("lam_agreement", "lam_ridge")
         return Graph(
-            solve_gsf(A, self.n_clusters, k, **own, run=run), component_clustering, **run.record()
+            solve_gsf(A, self.n_clusters, k, **params, run=run),
+            component_clustering,
+            **run.record(),
         )
 
     def footprint(self, views: Views) -> tuple[float, float]:

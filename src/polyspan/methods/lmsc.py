@@ -129,8 +129,8 @@ class LMSC(RepresentationClusterer, Penalized, OnDevice):
         random = deepcopy(check_random_state(self.random_state))
         H = random.uniform(size=(K, views.n_samples))
         run = self._run()
-        own = self._given("lam_rank", "as_released")
-        Z, H = solve_lmsc(X, H, **own, **self._penalty(), run=run)
+        params = self._given("lam_rank", "as_released")
+        Z, H = solve_lmsc(X, H, **params, **self._penalty(), run=run)
         return Representation(Z, **run.record(), extras={"latent_": self.brought_back(H.T)})
 
 

@@ -192,7 +192,7 @@ def solve_lmvsc(
     w = lam_ridge + np.clip(np.linalg.eigvalsh(G), 0, None)
     L, mu = w[-1], w[min(1, m - 1)]  # w[0] belongs to the vector of ones, no direction of Z
     M, f = np.eye(m) - (G + lam_ridge * np.eye(m)) / L, A @ mean / L
-    found, most, worst = np.empty((n, m), dtype=X.dtype), 0, 0.0
+    links, most, worst = np.empty((n, m), dtype=X.dtype), 0, 0.0
     for start in range(0, n, BLOCK):
         rows, iterations = np.arange(start, min(start + BLOCK, n)), 0
         F = X[start : start + BLOCK] @ (A.T / L) - f
@@ -201,7 +201,7 @@ def solve_lmvsc(
         while len(rows) and iterations < max_iter:
             iterations += 1
             before, Z = Z, prox.simplex(Y @ M + F)
-            found[rows] = Z
+            links[rows] = Z
             D, step = Z - Y, Z - before
             distance = (L / mu - 1) * column_lengths(D.T)
             t[np.einsum("ij,ij->i", D, step) < 0] = 1  # it went uphill: restart
@@ -210,4 +210,4 @@ def solve_lmvsc(
             left = distance > tol
             rows, F, Z, Y, t = (x[left] for x in (rows, F, Z, Y, grown))
         most, worst = max(most, iterations), max([worst, *distance[left]])
-    return found, most, worst
+    return links, most, worst

@@ -44,8 +44,8 @@ from polyspan.inputs.views import Views
 from polyspan.runtime.arrays import Array, largest_row_sum
 from polyspan.solvers import prox
 from polyspan.solvers.loop import Run
+from polyspan.solvers.prox import fold, unfold
 from polyspan.solvers.reductions import largest_sum, stack_views, view_step
-from polyspan.solvers.tensors import fold, unfold
 
 RELEASED_ITERATIONS = 52  # the most that the authors' program makes
 
@@ -109,8 +109,8 @@ class LTMSC(RepresentationClusterer, Penalized, OnDevice):
     def solve(self, views: Views, Xs: list[Array]) -> Representation:
         """Return the mean of the ``|Z_v|``."""
         run = self._run()
-        own = self._given("lam", "lam_rank", "as_released")
-        Z = solve_ltmsc(Xs, **own, **self._penalty(), run=run)
+        params = self._given("lam", "lam_rank", "as_released")
+        Z = solve_ltmsc(Xs, **params, **self._penalty(), run=run)
         xp = array_namespace(Z)
         return Representation(xp.mean(xp.abs(Z), axis=0), **run.record())
 

@@ -122,9 +122,9 @@ class MCGC(Iterative):
         """Return the consensus graph S."""
         k, run = self._neighbors(views.n_samples), self._run()
         Ws = [view_graph(X, self.n_clusters, k, self.tol, self.as_released) for X in Xs]
-        own = self._given("lam_agreement", "lam_components", "as_released")
+        params = self._given("lam_agreement", "lam_components", "as_released")
         return Graph(
-            solve_mcgc(Ws, self.n_clusters, **own, run=run), component_clustering, **run.record()
+            solve_mcgc(Ws, self.n_clusters, **params, run=run), component_clustering, **run.record()
         )
 
     def footprint(self, views: Views) -> tuple[float, float]:

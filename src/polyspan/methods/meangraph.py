@@ -26,12 +26,10 @@ import scipy.sparse as sp
 
 from polyspan.base import About, Graph, InNumPy, Labels, OnDevice, TakesFiles
 from polyspan.chunked.chunks import make_chunks
-from polyspan.chunked.graph import mean_graph_rows
-from polyspan.chunked.order import near_together
+from polyspan.chunked.graph import mean_graph_rows, near_together
 from polyspan.chunked.sources import is_large
 from polyspan.chunked.workers import Cluster, Threads, active_client
-from polyspan.clustering.coarse import normalized_rows
-from polyspan.clustering.large import cluster_blocks
+from polyspan.clustering.large import cluster_blocks, normalized_rows
 from polyspan.graphs.knn import mean_of_graphs, neighbor_graph
 from polyspan.graphs.neighbors import EXACT_BELOW
 from polyspan.inputs.params import Neighbors, fitted, one_of, param

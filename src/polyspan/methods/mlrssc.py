@@ -155,8 +155,10 @@ class MLRSSC(RepresentationClusterer, Penalized, OnDevice):
         else:
             Ks = [self.lam * median_kernel(X, s) for X, s in zip(Xs, sigmas, strict=True)]
         run = self._run()
-        own = self._given("variant", "rank_share", "lam_agreement", "as_released")
-        return Representation(solve_mlrssc(Ks, **own, **self._penalty(), run=run), **run.record())
+        params = self._given("variant", "rank_share", "lam_agreement", "as_released")
+        return Representation(
+            solve_mlrssc(Ks, **params, **self._penalty(), run=run), **run.record()
+        )
 
     def footprint(self, views: Views) -> tuple[float, float]:
         """Count n x n matrices: ten per view."""

@@ -115,8 +115,8 @@ class MVSC(Iterative):
     def solve(self, views: Views, Xs: list[Array]) -> Graph | Embedding:
         """Return the sum of the W_v, with the common indicator F."""
         run = self._run()
-        own = self._given("lam_cut", "lam", "max_inner")
-        Zs, F = solve_mvsc(Xs, self.n_clusters, **own, run=run)
+        params = self._given("lam_cut", "lam", "max_inner")
+        Zs, F = solve_mvsc(Xs, self.n_clusters, **params, run=run)
         W, record = sum(map(_graph, Zs)), run.record()
         if self.labels_from == "indicator":
             return Embedding(F, **record, extras={"affinity_matrix_": W})

@@ -32,8 +32,7 @@ from collections.abc import Sequence
 from array_api_compat import array_namespace
 
 from polyspan.base import About, Graph, Penalized
-from polyspan.graphs.proximity import median_kernel
-from polyspan.graphs.walks import random_walk, stationary_distribution
+from polyspan.graphs.proximity import median_kernel, random_walk, stationary_distribution
 from polyspan.inputs.params import fitted, flag, param, positive
 from polyspan.inputs.views import Views
 from polyspan.runtime.arrays import Array, largest_row_sum
@@ -105,8 +104,8 @@ class RMSC(Penalized):
         """Return ``(D P + P^T D) / 2``, with the walk P."""
         run = self._run()
         Ts = [random_walk(median_kernel(X, diagonal=self.as_released)) for X in Xs]
-        own = self._given("lam", "as_released")
-        P = solve_rmsc(Ts, **own, **self._penalty(), run=run)
+        params = self._given("lam", "as_released")
+        P = solve_rmsc(Ts, **params, **self._penalty(), run=run)
         DP = stationary_distribution(P)[:, None] * P
         return Graph((DP + DP.T) / 2, **run.record(), extras={"transition_matrix_": P})
 

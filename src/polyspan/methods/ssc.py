@@ -101,8 +101,8 @@ class SSC(RepresentationClusterer, OnDevice):
         """Return C, every column divided by its largest absolute entry."""
         run = self._run()
         lam = self.lam_ratio / smallest_maximum(gram(Xs[0]))
-        own = self._given("as_released")
-        C = solve_ssc(Xs[0], lam=lam, rho=self.lam_ratio, **own, run=run)
+        params = self._given("as_released")
+        C = solve_ssc(Xs[0], lam=lam, rho=self.lam_ratio, **params, run=run)
         xp = array_namespace(C)
         largest = xp.max(xp.abs(C), axis=0, keepdims=True)
         return Representation(

@@ -46,8 +46,8 @@ from polyspan.inputs.views import Views
 from polyspan.runtime.arrays import Array, largest_row_sum, take_rows
 from polyspan.solvers import prox
 from polyspan.solvers.loop import Run
+from polyspan.solvers.prox import tensor_singular
 from polyspan.solvers.reductions import largest_sum, stack_views, view_step
-from polyspan.solvers.tensors import tensor_singular
 
 SEES_THE_ORDER = (
     "TSVDMSC: sample_order='file' sees the order of the samples: if the file is sorted by class, "
@@ -126,8 +126,8 @@ class TSVDMSC(RepresentationClusterer, Penalized, OnDevice):
         run, order = self._run(), np.arange(views.n_samples)
         if self.sample_order == "random":
             order = check_random_state(self.random_state).permutation(order)
-        own = self._given("lam", "as_released")
-        Z = solve_tsvdmsc([take_rows(X, order) for X in Xs], **own, **self._penalty(), run=run)
+        params = self._given("lam", "as_released")
+        Z = solve_tsvdmsc([take_rows(X, order) for X in Xs], **params, **self._penalty(), run=run)
         xp, back = array_namespace(Z), np.argsort(order)
         Z = take_rows(take_rows(xp.mean(xp.abs(Z), axis=0), back).T, back).T
         record = run.record()

@@ -7,16 +7,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from polyspan.runtime.arrays import Array
+from polyspan.runtime.optional import require
 
 
 def _torch(device: str) -> Any:
-    try:
-        import torch
-    except ImportError as error:
-        raise ImportError(
-            f'device={device!r} needs torch: pip install "polyspan[torch]", or leave device out.'
-        ) from error
-    return torch
+    return require("torch", "torch", f"device={device!r}")
 
 
 def check_device(owner: str, device: str) -> int | None:

@@ -28,10 +28,9 @@ def check_memory(
     need = (n_square * n + n_linear) * n * itemsize
     if free is None or need <= free:
         return
-    square = n_square > 0
-    what = "n x n matrices" if square else f"{n_linear:.0f} numbers per sample"
-    hint = "fewer features or anchors"
-    if square:
+    what, hint = f"{n_linear:.0f} numbers per sample", "fewer features or anchors"
+    if n_square > 0:
+        what = "n x n matrices"
         hint = "a method that does not hold n x n matrices, such as AnchorGRMSC"
     raise MemoryError(
         f"{owner} on {n} samples needs about {in_gib(need)} GiB for its {what}, but "

@@ -1,10 +1,12 @@
-"""Words for the user: warnings that point at the user's line of code, plurals, names of views."""
+"""Words for the user: warnings that point at the user's line of code, plurals, lists of names."""
 
+import difflib
 import inspect
 import threading
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 OURS = ("polyspan", "sklearn")
@@ -89,3 +91,75 @@ def view_names(names: Iterable[str]) -> str:
     ("'rna', 'protein'", '0, 1')
     """
     return ", ".join(name if name.isdecimal() else repr(name) for name in names)
+
+
+def first_few(words: Iterable[str], most: int) -> str:
+    """The first words of a list, for a message.
+
+    Examples
+    --------
+    >>> first_few(["a", "b", "c"], 2), first_few(["a", "b"], 2)
+    ('a, b, ...', 'a, b')
+    """
+    shown = list(islice(words, most + 1))
+    return ", ".join(shown[:most]) + ", ..." * (len(shown) > most)
+
+
+def unknown_name(
+    kind: str,
+    name: object,
+    known: Iterable[str],
+    *,
+    where: str = "",
+    spellings: Mapping[str, str] | None = None,
+    most: int = 1,
+    cutoff: float = 0.5,
+) -> str:
+    """Say that a name is unknown, which one may have been meant, and which names exist.
+
+    Parameters
+    ----------
+    kind : str
+        The kind of thing that the name should refer to.
+    name : object
+        The name as given.
+    known : iterable of str
+        The known names.
+    where : str, optional
+        The thing that lacks the name; the known names are then listed only if none is close.
+    spellings : mapping of str to str, optional
+        Other ways to write known names.
+    most : int, default=1
+        Maximum number of suggestions.
+    cutoff : float, default=0.5
+        How close a suggestion must be, from 0 to 1.
+
+    Examples
+    --------
+    >>> unknown_name("method", "grmcs", ["grmsc", "lrr"])
+    "no method is called 'grmcs', did you mean 'grmsc'? Known: grmsc, lrr"
+    >>> unknown_name("key", "seed", ["name", "seeds"], where="a protocol")
+    "a protocol has no key 'seed', did you mean 'seeds'?"
+    """
+    known = list(known)
+    meant = {word.lower(): word for word in known}
+    meant |= {spelling.lower(): word for spelling, word in (spellings or {}).items()}
+    close = difflib.get_close_matches(str(name).lower(), meant, n=most, cutoff=cutoff)
+    guesses = dict.fromkeys(repr(meant[spelling]) for spelling in close)
+    hint = f", did you mean {' or '.join(guesses)}?" if guesses else "."
+    everything = f" Known: {', '.join(known)}"
+    if where:
+        return f"{where} has no {kind} {name!r}{hint}{everything * (not guesses)}"
+    return f"no {kind} is called {name!r}{hint}{everything}"
+
+
+def quoted(names: Iterable[str], most: int = 12) -> str:
+    """Names for a message, at most the first ``most`` of them.
+
+    Examples
+    --------
+    >>> quoted(["a", "b", "c"], most=2)
+    "'a', 'b' and 1 more"
+    """
+    listed = [repr(name) for name in names]
+    return ", ".join(listed[:most]) + (f" and {len(listed) - most} more" * (len(listed) > most))

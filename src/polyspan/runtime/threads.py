@@ -2,11 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from operator import getitem
 from typing import Any
 
+import numpy as np
+import scipy.sparse as sp
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from polyspan.runtime.arrays import Array
+
 BLOCK = 32  # columns solved together
+Span = tuple[int, int]  # first row of a chunk, and the row after its last
 
 
 class Threads:
@@ -29,7 +35,7 @@ class Threads:
             n_jobs = max((library["num_threads"] for library in threadpool_info()), default=1)
         self.n_jobs = n_jobs
 
-    def columns(self, m: int) -> list[tuple[int, int]]:
+    def columns(self, m: int) -> list[Span]:
         """Split m columns into blocks of fixed size, so that nothing depends on the threads."""
         return bounds(m, BLOCK)
 
@@ -46,8 +52,8 @@ class Threads:
     def map(self, function: Callable[..., Any], *lists: Sequence[Any], **fixed: Any) -> list[Any]:
         """Call ``function`` with the first of every list, then with the second, and so on."""
         if self.n_jobs == 1:
-            return [function(*one, **fixed) for one in zip(*lists, strict=True)]
-        calls = [self._pool.submit(function, *a, **fixed) for a in zip(*lists, strict=True)]
+            return [function(*args, **fixed) for args in zip(*lists, strict=True)]
+        calls = [self._pool.submit(function, *args, **fixed) for args in zip(*lists, strict=True)]
         return [call.result() for call in calls]
 
     def submit(self, function: Callable[..., Any], *args: Any, **fixed: Any) -> Any:
@@ -63,7 +69,7 @@ class Threads:
         return results
 
 
-def bounds(n: int, size: int) -> list[tuple[int, int]]:
+def bounds(n: int, size: int) -> list[Span]:
     """First row and last row (exclusive) of every chunk.
 
     Examples
@@ -74,12 +80,64 @@ def bounds(n: int, size: int) -> list[tuple[int, int]]:
     return [(start, min(start + size, n)) for start in range(0, n, size)]
 
 
-def pick(results: Sequence[Any], i: int) -> Any:
-    """Return one of several results, on the worker that holds them.
+def unzip(workers: Any, results: Sequence[Any], n: int) -> list[list[Any]]:
+    """Parts of results that have n each: a list for every part, on the workers that hold them.
 
     Examples
     --------
-    >>> pick(["a", "b"], 1)
-    'b'
+    >>> with Threads(1) as workers:
+    ...     unzip(workers, workers.map(divmod, [7, 9], [2, 2]), 2)
+    [[3, 4], [1, 1]]
     """
-    return results[i]
+    return [[workers.submit(getitem, result, i) for result in results] for i in range(n)]
+
+
+def stack(parts: Sequence[Array]) -> Array:
+    """Rows of several arrays or csr_arrays in one.
+
+    Examples
+    --------
+    >>> stack([np.eye(2)[:1], np.eye(2)[1:]])
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
+
+
+def whole_view(chunks: Sequence[Any], view: int) -> Array:
+    """All samples of one view.
+
+    Examples
+    --------
+    >>> whole_view([[np.zeros((1, 2))], [np.ones((1, 2))]], 0)
+    array([[0., 0.],
+           [1., 1.]])
+    """
+    return stack([chunk[view] for chunk in chunks])
+
+
+def take(chunk: Any, rows: np.ndarray, view: int | None = None) -> list[Array]:
+    """Take some rows of all views of a chunk, or of one, counted from its first row."""
+    return [X[rows] for X in (chunk if view is None else [chunk[view]])]
+
+
+def take_samples(
+    workers: Any, chunks: Any, spans: Sequence[Span], wanted: np.ndarray, view: int | None = None
+) -> list[Array]:
+    """Collect some samples of all views, or of one, in this process and in the requested order.
+
+    Examples
+    --------
+    >>> X = np.arange(4.0)[:, None]
+    >>> with Threads(1) as workers:
+    ...     take_samples(workers, [[X[:2]], [X[2:]]], [(0, 2), (2, 4)], np.array([3, 0]))
+    [array([[3.],
+           [0.]])]
+    """
+    where = np.argsort(wanted, kind="stable")
+    ordered = wanted[where]
+    inside = [ordered[(ordered >= a) & (ordered < b)] - a for a, b in spans]
+    parts = workers.collect(workers.map(take, chunks, inside, view=view))
+    back = np.argsort(where, kind="stable")
+    views = zip(*parts, strict=True)
+    return [stack([X for X in several if X.shape[0]])[back] for several in views]

@@ -19,7 +19,6 @@ from scipy.spatial.distance import squareform
 from scipy.stats import rankdata
 from sklearn.utils import check_random_state
 
-from polyspan.chunked.chunks import take_samples
 from polyspan.chunked.workers import Cluster, Threads, bounds, workers_for
 from polyspan.clustering.large import SAMPLE, lloyd
 from polyspan.clustering.spectral import (
@@ -32,6 +31,7 @@ from polyspan.clustering.spectral import (
 from polyspan.graphs.knn import entry_rows
 from polyspan.inputs.views import Views
 from polyspan.runtime.arrays import inverse_root
+from polyspan.runtime.threads import take_samples
 from polyspan.selection.evidence import EVERY, view_modularity
 from polyspan.solvers.eigen import highest_eigenpairs
 

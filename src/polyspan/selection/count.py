@@ -247,6 +247,7 @@ def count(
         raise ValueError("No number of clusters could be estimated in this time: pass n_clusters.")
     if not spectra and graphs is not None:
         spectra = [graphs.mean]
+    vectors = [spectrum.vectors for spectrum in spectra]
     evidence = _compare_settings(spectra, seed)
     if graphs is not None:
         evidence["graph"] = {
@@ -261,7 +262,7 @@ def count(
     for c, names, score in shortlist(rules, rule_agreement(evidence, rules)):
         row = {"n_clusters": c, "rules": names, "score": score}
         row["gap"] = evidence["eigenvalues"][c - 1] - evidence["eigenvalues"][c]
-        row["stability"] = stability_of([spectrum.vectors for spectrum in spectra], c, seed)
+        row["stability"] = stability_of(vectors, c, seed)
         in_views = (None, None) if graphs is None else measured.get(c) or measure(graphs, c)
         row["modularity"], row["agreement"] = in_views
         rows.append(row)
@@ -331,9 +332,8 @@ def _compare_settings(spectra: list[Spectrum], seed: int) -> Evidence:
     mean = np.mean([spectrum.eigenvalues for spectrum in spectra], axis=0)
     gaps = _gaps(mean)
     candidates = [int(i) + 2 for i in np.argsort(-gaps, kind="stable")[:N_CANDIDATES]]
-    stability = [
-        stability_of([spectrum.vectors for spectrum in spectra], c, seed) for c in candidates
-    ]
+    vectors = [spectrum.vectors for spectrum in spectra]
+    stability = [stability_of(vectors, c, seed) for c in candidates]
     scores = np.array([gaps[c - 2] * s for c, s in zip(candidates, stability, strict=True)])
     largest = [int(np.argmax(_gaps(spectrum.eigenvalues))) + 2 for spectrum in spectra]
     return {

@@ -11,13 +11,14 @@ import scipy.linalg
 import scipy.sparse as sp
 from scipy.stats import hypergeom
 
-from polyspan.chunked.chunks import make_chunks, take_samples
+from polyspan.chunked.chunks import make_chunks
 from polyspan.chunked.workers import workers_for
 from polyspan.graphs.knn import Near, entry_rows, nearest_neighbors
 from polyspan.inputs.rows import missing_rows
 from polyspan.inputs.scaling import Scaling, numpy_views
 from polyspan.inputs.views import Views
 from polyspan.runtime.arrays import to_numpy
+from polyspan.runtime.threads import take_samples
 
 NEIGHBORS = 10
 ENOUGH = 11  # samples of a group, each of which then has ten neighbors in it

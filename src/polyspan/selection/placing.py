@@ -29,8 +29,8 @@ from polyspan.graphs.knn import SEVENTH, Near, nearest_neighbors
 from polyspan.inputs.containers import annotated_kind
 from polyspan.inputs.params import check_params, fitted, real
 from polyspan.inputs.rows import missing_rows
+from polyspan.inputs.samples import KnownView
 from polyspan.inputs.scaling import Scaling, feature_moments, numpy_views, scale_views
-from polyspan.inputs.tables import KnownView
 from polyspan.inputs.views import Views, check_views
 from polyspan.runtime.arrays import Array, to_numpy
 from polyspan.runtime.messages import plural, view_names

@@ -9,11 +9,14 @@ does less work for vectors that are as good for clustering, but in one place and
 """
 
 from collections.abc import Sequence
+from operator import matmul
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from polyspan.runtime.arrays import Array
+from polyspan.runtime.threads import Span
 from polyspan.solvers.eigen import eigh
 
 DEGREE = 30  # of the polynomial, at most
@@ -25,7 +28,7 @@ FIRST = 0.9  # where the first polynomial begins to grow
 def leading_eigenvectors(
     workers: Any,
     blocks: Sequence[Any],
-    spans: Sequence[tuple[int, int]],
+    spans: Sequence[Span],
     size: int,
     wanted: int,
     tol: float = 1e-3,
@@ -72,7 +75,7 @@ def leading_eigenvectors(
            [0., 0., 1., 0., 0., 0.]]))
     """
     cut, residual = FIRST, np.inf
-    dtype = workers.collect(workers.submit(_dtype, blocks[0]))
+    dtype = workers.collect(workers.submit(getattr, blocks[0], "dtype"))
     Ys = workers.map(random_rows, spans, size=size, dtype=dtype) if start is None else start
     NYs = _product(workers, blocks, Ys)
     w = np.zeros(size)
@@ -92,7 +95,7 @@ def leading_eigenvectors(
     return w, Ys, residual
 
 
-def random_rows(span: tuple[int, int], size: int, dtype: Any) -> np.ndarray:
+def random_rows(span: Span, size: int, dtype: Any) -> np.ndarray:
     """Random rows that depend on their numbers only, not on how they are divided.
 
     Examples
@@ -107,17 +110,9 @@ def random_rows(span: tuple[int, int], size: int, dtype: Any) -> np.ndarray:
     return found.astype(dtype)
 
 
-def _stack(parts: Sequence[np.ndarray]) -> np.ndarray:
-    return np.concatenate(parts)
-
-
 def _product(workers: Any, blocks: Sequence[Any], parts: Sequence[Any]) -> list[Any]:
-    whole = workers.submit(_stack, list(parts))
-    return workers.map(_times, blocks, whole=whole)
-
-
-def _times(block: sp.csr_array, whole: np.ndarray) -> np.ndarray:
-    return block @ whole
+    whole = workers.submit(np.concatenate, list(parts))
+    return workers.map(matmul, blocks, [whole] * len(blocks))
 
 
 def _filtered(
@@ -129,7 +124,7 @@ def _filtered(
     for used in (Ys, NYs):
         used.clear()  # their memory is needed
     for _ in range(_degree(cut, dtype) - 1):
-        whole = workers.submit(_stack, list(now))
+        whole = workers.submit(np.concatenate, list(now))
         before, now = now, workers.map(_next, blocks, now, before, whole=whole, **fixed)
     return now
 
@@ -140,22 +135,13 @@ def _degree(cut: float, dtype: Any) -> int:
     return int(np.clip(np.log(2 * GROWTH[dtype.name]) / rate, 2, DEGREE))
 
 
-def _dtype(block: sp.csr_array) -> Any:
-    return block.dtype
-
-
 def _first(Y: np.ndarray, NY: np.ndarray, center: float, half: float) -> np.ndarray:
     return (NY - Y.dtype.type(center) * Y) / Y.dtype.type(half)
 
 
 def _next(
-    block: sp.csr_array,
-    now: np.ndarray,
-    before: np.ndarray,
-    whole: np.ndarray,
-    center: float,
-    half: float,
-) -> np.ndarray:
+    block: sp.csr_array, now: Array, before: Array, whole: Array, center: float, half: float
+) -> Array:
     found = block @ whole
     found -= now.dtype.type(center) * now
     found *= now.dtype.type(2 / half)

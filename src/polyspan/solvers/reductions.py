@@ -6,13 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from array_api_compat import array_namespace
 
-from polyspan.runtime.arrays import (
-    Array,
-    astype,
-    gram,
-    longest_column,
-    sum_squares,
-)
+from polyspan.runtime.arrays import Array, astype, gram, longest_column, sum_squares
 from polyspan.solvers.eigen import eigh
 
 
@@ -87,9 +81,7 @@ def orthogonal_rows(X: Array) -> tuple[Array, Array, Callable[[Array], Array]]:
     return P.T @ R, astype(xp.clip(w, min=0.0), R.dtype)[:, None], lambda A: back(P @ A)
 
 
-def stack_views(
-    Xs: Sequence[Array],
-) -> tuple[Array, Array, list[slice], Callable[..., float]]:
+def stack_views(Xs: Sequence[Array]) -> tuple[Array, Array, list[slice], Callable[..., float]]:
     """`orthogonal_rows` of all views, one below the other.
 
     Returns

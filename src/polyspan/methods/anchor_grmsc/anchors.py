@@ -1,6 +1,7 @@
 """Anchors: their choice, samples in their coordinates, and the clustering of the links."""
 
 from collections.abc import Sequence
+from operator import getitem
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,12 +9,12 @@ import scipy.sparse as sp
 from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.metrics import pairwise_distances_argmin
 
-from polyspan.chunked.chunks import Span, take_samples
-from polyspan.chunked.workers import Cluster, Threads, bounds
+from polyspan.chunked.workers import Cluster, Threads
 from polyspan.clustering.spectral import quiet_kmeans, unit_rows
 from polyspan.graphs.knn import entry_rows
 from polyspan.graphs.ties import largest_entries
 from polyspan.runtime.arrays import Array
+from polyspan.runtime.threads import Span, bounds, take_samples
 from polyspan.solvers.eigen import eigh, highest_eigenpairs
 
 LINKS = 2**18  # between samples, whose coordinates are compared at a time
@@ -175,15 +176,11 @@ def smooth(
            [ 0.28,  0.96],
            [-1.  ,  0.  ]])
     """
-    blocks = workers.map(_rows, [graph] * len(spans), spans)
+    blocks = workers.map(getitem, [graph] * len(spans), [slice(*span) for span in spans])
     for _ in range(steps):
         whole = workers.submit(np.concatenate, list(Ys))
         Ys = workers.map(_smoothed, blocks, Ys, whole=whole)
     return list(Ys)
-
-
-def _rows(graph: sp.csr_array, span: tuple[int, int]) -> sp.csr_array:
-    return graph[slice(*span)]
 
 
 def _smoothed(block: sp.csr_array, Y: np.ndarray, whole: np.ndarray) -> np.ndarray:
@@ -233,7 +230,7 @@ def cluster_links(
         Ys = smooth(workers, Ys, spans, neighbors, smoothing)
     n, most = spans[-1][1], max(SAMPLE, 100 * n_clusters)
     chosen = np.sort(random_state.choice(n, min(n, most), replace=False))
-    (Y,) = take_samples(workers, workers.map(alone, Ys), spans, chosen)
+    (Y,) = take_samples(workers, [[Y] for Y in Ys], spans, chosen)
     with quiet_kmeans():
         centers = KMeans(n_clusters, n_init=n_init, random_state=random_state).fit(Y)
     centers = centers.cluster_centers_
@@ -298,8 +295,3 @@ def project(chunk: Any, frame: Frame) -> np.ndarray:
 def rotated(Z: np.ndarray, U: np.ndarray) -> np.ndarray:
     """Convert Z, samples in rows, from the coordinates of the solver to the anchors."""
     return Z @ U.T.astype(Z.dtype)
-
-
-def alone(Y: np.ndarray) -> list[np.ndarray]:
-    """Return coordinates as a chunk of one view."""
-    return [Y]

@@ -19,6 +19,7 @@ any step, ``laplacian`` computes L, and ``anchors`` the anchors and the clusters
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,12 +28,23 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from polyspan.base import About, Labels, OnDevice, Penalized, TakesFiles
-from polyspan.chunked.chunks import Rows, Span, inspect, make_chunks, take_samples
+from polyspan.chunked.chunks import Rows, contents, inspect, make_chunks
 from polyspan.chunked.sources import is_large, open_views
-from polyspan.chunked.workers import Cluster, Threads, active_client, bounds
+from polyspan.chunked.workers import Cluster, Threads, active_client, refuse_device
 from polyspan.graphs.neighbors import EXACT_BELOW
 from polyspan.inputs.params import Neighbors, fitted, integer, one_of, param, positive, real
-from polyspan.inputs.rows import check_content, joined
+from polyspan.inputs.rows import check_content
+from polyspan.inputs.scaling import (
+    STANDARDIZED,
+    Scale,
+    check_dense,
+    check_products,
+    constant_view,
+    is_constant,
+    scaling_per_view,
+    short_indices,
+    unit,
+)
 from polyspan.inputs.views import Views
 from polyspan.methods.anchor_grmsc.anchors import (
     SAMPLE,
@@ -46,12 +58,7 @@ from polyspan.methods.anchor_grmsc.anchors import (
     project,
     rotated,
 )
-from polyspan.methods.anchor_grmsc.checks import check_room, in_numpy, kind_of_anchors
-from polyspan.methods.anchor_grmsc.laplacian import (
-    exact_neighbors,
-    sample_laplacian,
-    unreliable,
-)
+from polyspan.methods.anchor_grmsc.laplacian import exact_neighbors, sample_laplacian, unreliable
 from polyspan.methods.anchor_grmsc.solver import (
     gram,
     represent,
@@ -59,9 +66,22 @@ from polyspan.methods.anchor_grmsc.solver import (
     solve_on_device,
     unsolved,
 )
-from polyspan.runtime.arrays import Array
+from polyspan.runtime.arrays import Array, to_numpy
 from polyspan.runtime.cache import shared
+from polyspan.runtime.devices import check_device
+from polyspan.runtime.memory import available_memory
+from polyspan.runtime.threads import Span, bounds, take_samples
 from polyspan.solvers.eigen import eigh
+
+
+def kind_of_anchors(value: Any) -> str | None:
+    """Check that a value is a way to choose anchors, or the indices of samples."""
+    words = "'kmeans' or 'sample' or a 1-D array of different sample numbers"
+    if isinstance(value, str):
+        return None if value in ("kmeans", "sample") else words
+    found = np.asarray(value)
+    usable = found.ndim == 1 and found.dtype.kind in "iu" and 0 < len(found) == len(set(found))
+    return None if usable and found.min() >= 0 else words
 
 
 class AnchorGRMSC(OnDevice, Penalized, TakesFiles):
@@ -348,8 +368,7 @@ class AnchorGRMSC(OnDevice, Penalized, TakesFiles):
             ]
             if is_large(X):
                 seen = workers.map(inspect, parts)
-                found = [joined([one.content for one in view]) for view in zip(*seen, strict=True)]
-                check_content(found, self.view_names_, new=True)
+                check_content(contents(seen), self.view_names_, new=True)
             Zs = workers.map(represent, parts, **fixed)
             Ys = workers.map(embed, Zs, graph=Bipartite(*self._bipartite))
             return np.concatenate(workers.map(nearest_center, Ys, centers=self._centers))
@@ -383,6 +402,47 @@ class AnchorGRMSC(OnDevice, Penalized, TakesFiles):
     def footprint(self, views: Views) -> tuple[float, float]:
         """Count nothing: `check_room` checks the memory once the number of anchors is known."""
         return 0.0, 0.0
+
+
+def check_room(views: Views, m: int, k: int, size: int, device: str | None) -> None:
+    """Raise if m anchors and k neighbors, in numbers of ``size`` bytes, do not fit in memory."""
+    n = views.n_samples
+    reduced = sum(min(m, int(view.shape[1])) + 1 for view in views.arrays)
+    # The state, four m x n matrices for the systems to solve, and half of the two-hop entries
+    # (there are fewer than k mutual neighbors) of every view, each with its column index.
+    need = n * (size * (2 * reduced + 8 * m) + len(views.arrays) * k * k / 2 * (size + 4))
+    client = active_client(views.arrays)
+    free, where = available_memory(), "free"
+    if client is not None:
+        found = client.scheduler_info(n_workers=-1)["workers"].values()
+        limits = [worker["memory_limit"] for worker in found]
+        free, where = sum(limits) if all(limits) else None, "on the cluster"
+        refuse_device("AnchorGRMSC", device)
+    elif device is not None:
+        there = check_device("AnchorGRMSC", device)
+        if there is not None and (free is None or there < free):
+            free, where = there, f"free on {device}"
+    if free is not None and need > free:
+        raise MemoryError(
+            f"AnchorGRMSC on {n} samples with {m} anchors needs about {need / 2**30:.0f} GiB, "
+            f"but {free / 2**30:.0f} GiB are {where}: lower n_anchors or n_neighbors, use "
+            'dtype="float32", or use dask arrays on a larger cluster.'
+        )
+
+
+def in_numpy(views: Views, scale: Scale) -> Views:
+    """Return checked views in memory as NumPy or sparse arrays."""
+    check_products(views, scale)
+    scales = scaling_per_view(scale, len(views.arrays))
+    for (view, name), scaling in zip(views, scales, strict=True):
+        if scaling in STANDARDIZED and sp.issparse(view):
+            check_dense(view, name, scaling)
+    arrays = [short_indices(x) if sp.issparse(x) else to_numpy(x) for x in views.arrays]
+    for view, name, scaling in zip(arrays, views.names, scales, strict=True):
+        # Standardized views vary, and of most others the first rows do.
+        if scaling == "unit" and is_constant(unit(view[:100])) and is_constant(unit(view)):
+            raise constant_view(name, scaling, view.shape[1])
+    return replace(views, arrays=arrays)
 
 
 class Represented(NamedTuple):

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from polyspan.chunked.workers import bounds
-from polyspan.graphs import on_device, proximity, sparse_laplacian
+from polyspan.graphs import neighbors as search
+from polyspan.graphs import proximity, sparse_laplacian
 from polyspan.graphs.knn import Near, nearest_neighbors
-from polyspan.graphs.neighbors import EXACT_BELOW, Found, neighbors, recall
 from polyspan.inputs.scaling import Scale, numpy_views
 from polyspan.inputs.views import Views
 from polyspan.runtime.arrays import Array
+from polyspan.runtime.threads import bounds, whole_view
 
 DENSE_BELOW = 2_000  # up to this many samples the graphs are exactly those of GRMSC
 
@@ -52,19 +52,19 @@ def sample_laplacian(
 
     Examples
     --------
-    >>> from polyspan.chunked.workers import Threads
+    >>> from polyspan.runtime.threads import Threads
     >>> X = np.random.default_rng(0).normal(size=(40, 3))
     >>> rng = np.random.RandomState(0)
     >>> with Threads(1) as workers:
-    ...     L, S, found = sample_laplacian(workers, [[X]], [(0, 40)], [X], 5, 0.1, "own", rng)
-    >>> bool(np.allclose(sparse_laplacian.product(L, np.ones((40, 1))), 0)), S.shape, found
+    ...     L, S, recalls = sample_laplacian(workers, [[X]], [(0, 40)], [X], 5, 0.1, "own", rng)
+    >>> bool(np.allclose(sparse_laplacian.product(L, np.ones((40, 1))), 0)), S.shape, recalls
     (True, (40, 40), [1.0])
     """
     n, v = spans[-1][1], len(sample)
     recalls = [1.0] * v
     order = rank = None
     if n <= DENSE_BELOW:
-        found = workers.map(_dense_graph, range(v), chunks=chunks, k=k, second_width=second_width)
+        graphs = workers.map(_dense_graph, range(v), chunks=chunks, k=k, second_width=second_width)
     else:
         few = random_state.choice(sample[0].shape[0], DENSE_BELOW, replace=False)
         queries = np.sort(random_state.choice(n, min(n, 300), replace=False))
@@ -72,28 +72,28 @@ def sample_laplacian(
         for view, X in enumerate(sample):
             sigmas.append(proximity.median_distance(proximity.squared_distances(X[few])))
             seed = random_state.randint(2**31)
-            there = device is not None and n > EXACT_BELOW and not sp.issparse(X)
+            there = device is not None and n > search.EXACT_BELOW and not sp.issparse(X)
             if searched is not None:
                 near, cells = [_as_found(searched[view], X.dtype)], None
             elif there:
                 near, cells = _on_device(chunks, spans, view, k, device), None
             else:
-                near, cells = neighbors(workers, chunks, spans, view, k, X, seed)
+                near, cells = search.neighbors(workers, chunks, spans, view, k, X, seed)
             lists.append(near)
-            if cells is not None or (there and n > on_device.LIMIT):
-                recalls[view] = recall(workers, chunks, spans, view, k, near, queries)
+            if cells is not None or (there and n > search.DEVICE_EXACT):
+                recalls[view] = search.recall(workers, chunks, spans, view, k, near, queries)
                 if order is None and cells is not None:
                     order = workers.submit(_by_cell, cells)
                     rank = workers.submit(np.argsort, order)
-        found = workers.map(
+        graphs = workers.map(
             sparse_laplacian.sparse_graph, lists, sigmas, second_width=second_width, rank=rank,
             sample=random_state.choice(n, DENSE_BELOW, replace=False),
         )  # fmt: skip
     rows = bounds(n, sparse_laplacian.ROWS)
-    blocks = workers.map(sparse_laplacian.sparse_rows, rows, found=found, alpha=alpha)
+    blocks = workers.map(sparse_laplacian.sparse_rows, rows, graphs=graphs, alpha=alpha)
     fixed = {"alpha": alpha, "order": order, "dtype": sample[0].dtype}
-    L = workers.submit(sparse_laplacian.assemble, blocks, found, **fixed)
-    return L, workers.submit(_mean_graph, found, rank=rank, dtype=sample[0].dtype), recalls
+    L = workers.submit(sparse_laplacian.assemble, blocks, graphs, **fixed)
+    return L, workers.submit(_mean_graph, graphs, rank=rank, dtype=sample[0].dtype), recalls
 
 
 def exact_neighbors(views: Views, scale: Scale, k: int) -> list[Near] | None:
@@ -107,51 +107,43 @@ def exact_neighbors(views: Views, scale: Scale, k: int) -> list[Near] | None:
     >>> [near.shares.nnz for near in exact_neighbors(views, "unit", 5)]
     [15000]
     """
-    if not DENSE_BELOW < views.n_samples <= EXACT_BELOW:
+    if not DENSE_BELOW < views.n_samples <= search.EXACT_BELOW:
         return None
     return [nearest_neighbors(X, k) for X in numpy_views(views, scale)]
 
 
-def _as_found(near: Near, dtype: Any) -> Found:
-    """Neighbors in rows of equal length, with -1 where a sample has fewer."""
-    counts, i = np.diff(near.shares.indptr), near.rows
-    place = np.arange(len(i)) - near.shares.indptr[i]
-    wide = len(counts), int(counts.max())
-    ids, squares, shares = np.full(wide, -1), np.full(wide, np.inf, dtype), np.zeros(wide, dtype)
-    ids[i, place], squares[i, place] = near.shares.indices, near.squares
-    shares[i, place] = near.shares.data
-    return Found(ids, squares, shares)
+def _as_found(near: Near, dtype: Any) -> search.Found:
+    """Neighbors in rows of equal length."""
+    pairs = near.rows, near.shares.indices, near.squares, near.shares.data
+    return search.in_rows(len(near.nearest), 0, pairs, dtype)
 
 
-def _on_device(chunks: list[Any], spans: list[Any], view: int, k: int, device: Any) -> list[Found]:
-    whole = np.concatenate([chunk[view] for chunk in chunks])
-    ids, squares = on_device.device_neighbors(whole, k, device)
-    return [Found(ids[start:stop], squares[start:stop]) for start, stop in spans]
+def _on_device(chunks: Any, spans: Any, view: int, k: int, device: Any) -> list[search.Found]:
+    ids, squares = search.device_neighbors(whole_view(chunks, view), k, device)
+    return [search.Found(ids[start:stop], squares[start:stop]) for start, stop in spans]
 
 
 def unreliable(recalls: Sequence[float]) -> list[Warning]:
     """Warnings about views in which too few neighbors were found."""
     return [
         UserWarning(
-            f"Only {found:.0%} of the neighbors in view {view} were found: the graph of this view "
+            f"Only {share:.0%} of the neighbors in view {view} were found: the graph of this view "
             "is not reliable; reduce its number of features first."
         )
-        for view, found in enumerate(recalls)
-        if found < 0.8
+        for view, share in enumerate(recalls)
+        if share < 0.8
     ]
 
 
 def _dense_graph(view: int, chunks: list[Any], k: int, second_width: str) -> sparse_laplacian.Graph:
-    parts = [chunk[view] for chunk in chunks]
-    X = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
-    return sparse_laplacian.dense_graph(X, k, second_width)
+    return sparse_laplacian.dense_graph(whole_view(chunks, view), k, second_width)
 
 
 def _mean_graph(
-    found: Sequence[sparse_laplacian.Graph], rank: np.ndarray | None, dtype: Any
+    graphs: Sequence[sparse_laplacian.Graph], rank: np.ndarray | None, dtype: Any
 ) -> sp.csr_array:
     """Sum of the first-order graphs of the views, with samples in their own order."""
-    S = sp.csr_array(sum(graph.Lambda for graph in found), dtype=dtype)
+    S = sp.csr_array(sum(graph.Lambda for graph in graphs), dtype=dtype)
     return S if rank is None else S[rank][:, rank]
 
 

@@ -16,18 +16,18 @@ Everything costs O(n), and no step is an approximation:
 Samples are in rows below: Z, D, Y2 are n x m, chunk by chunk.
 """
 
+from operator import getitem
 from typing import Any, NamedTuple
 
 import numpy as np
 from array_api_compat import array_namespace
 from sklearn.exceptions import ConvergenceWarning
 
-from polyspan.chunked.workers import Threads, pick
 from polyspan.graphs import sparse_laplacian
-from polyspan.graphs.on_device import move_laplacian
 from polyspan.methods.anchor_grmsc.anchors import Frame, project
 from polyspan.runtime.arrays import Array, astype, like, sum_products, to_numpy
 from polyspan.runtime.devices import move_arrays
+from polyspan.runtime.threads import Threads, unzip
 from polyspan.solvers import prox
 from polyspan.solvers.eigen import eigh
 from polyspan.solvers.loop import Run
@@ -85,9 +85,9 @@ def solve_anchors(
         cut = [[workers.submit(_columns, *pair, span) for pair in pairs] for span in columns]
         shifts = [mu * frame.d[a:b] for a, b in columns]
         done = workers.map(_solve_block, cut, shifts, L=L, weight=2 * lam2)
-        products.append(max(workers.collect(workers.map(pick, done, [1] * len(done)))))
-        steps = workers.map(pick, done, [0] * len(done))
-        return [[workers.submit(_span, X, span) for X in steps] for span in spans]
+        steps, counts = unzip(workers, done, 2)
+        products.append(max(workers.collect(counts)))
+        return [[workers.submit(getitem, X, slice(*span)) for X in steps] for span in spans]
 
     early = workers.map(begin, Xs, frame=there)
     del Xs
@@ -98,8 +98,8 @@ def solve_anchors(
             break  # E or Q is no longer zero
         Fs = workers.map(early_forces, early, mu=mu, m=m, frame=there)
         done = workers.map(early_advance, early, z_step(early, Fs), mu=mu, frame=there)
-        early = [workers.submit(pick, one, 0) for one in done]
-        sizes = workers.collect([workers.submit(pick, one, 1) for one in done])
+        early, sizes = unzip(workers, done, 2)
+        sizes = workers.collect(sizes)
         m, mu = m + mu, min(rho * mu, mu_max)
         run.check(split=max(s for s, _ in sizes), data=max(d for _, d in sizes))
     parts = workers.map(settle, early, m=m, frame=there)
@@ -108,20 +108,18 @@ def solve_anchors(
     for _ in iterations:
         threshold = workers.submit(singular_threshold, grams, mu)
         done = workers.map(forces, parts, mu=mu, lam1=lam1, threshold=threshold, **fixed)
-        parts = [workers.submit(pick, one, 0) for one in done]
-        Fs = [workers.submit(pick, one, 1) for one in done]
+        parts, Fs = unzip(workers, done, 2)
         del done
         steps = z_step(parts, Fs)
         del Fs
         now = {"mu": mu, "after": min(rho * mu, mu_max), "tol": run.tol, "threshold": threshold}
         done = workers.map(advance, parts, steps, **now, **fixed)
-        parts = [workers.submit(pick, one, 0) for one in done]
-        grams = [workers.submit(pick, one, 1) for one in done]
-        sizes = workers.collect([workers.submit(pick, one, 2) for one in done])
+        parts, grams, sizes = unzip(workers, done, 3)
+        sizes = workers.collect(sizes)
         run.check(split=max(s for s, _ in sizes), data=max(d for _, d in sizes))
         mu = now["after"]
         del done, steps
-    return [workers.submit(pick, part, 2) for part in parts], products
+    return workers.map(getattr, parts, ["Z"] * len(parts)), products
 
 
 def solve_on_device(
@@ -129,7 +127,7 @@ def solve_on_device(
 ) -> tuple[list[np.ndarray], list[int]]:
     """`solve_anchors` on an accelerator, with all samples in one chunk; Z comes back in NumPy."""
     n = spans[-1][1]
-    there = None if L is None else move_laplacian(L, device)
+    there = None if L is None else sparse_laplacian.move_laplacian(L, device)
     with Threads(1) as alone:
         X = move_arrays([np.concatenate(Xs)], device)
         (Z,), products = solve_anchors(alone, X, [(0, n)], frame, there, **fixed)
@@ -298,10 +296,6 @@ def _divide(F: Array, mu: float, frame: Frame) -> list[Array]:
 
 def _columns(part: Any, F: Array, span: tuple[int, int]) -> tuple[Array, Array]:
     return part.Z[:, slice(*span)], F[:, slice(*span)]
-
-
-def _span(X: Array, span: tuple[int, int]) -> Array:
-    return X[slice(*span)]
 
 
 def _solve_block(

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from polyspan.chunked import order as module
-from polyspan.chunked.order import drawn_samples, near_together
+from polyspan.chunked import graph as module
+from polyspan.chunked.graph import drawn_samples, near_together
 from polyspan.chunked.workers import Threads, bounds
 from polyspan.graphs import neighbors
 
@@ -58,7 +58,7 @@ def test_samples_that_lack_the_first_view_stay(groups):
 
 
 def test_drawn_samples_do_not_depend_on_the_chunks(monkeypatch):
-    monkeypatch.setattr(module, "center_samples", lambda n: 20)
+    monkeypatch.setattr(neighbors, "center_samples", lambda n: 20)
     X = np.arange(100.0)[:, None]
     with Threads(1) as workers:
         found = [

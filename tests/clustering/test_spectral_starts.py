@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.cluster import KMeans, kmeans_plusplus
 
-from polyspan.clustering import starts
-from polyspan.clustering.starts import greedy_starts, restarted
+from polyspan.clustering import spectral
+from polyspan.clustering.spectral import greedy_starts, restarted
 
 
 @pytest.mark.parametrize("c", [1, 2, 7, 20])
@@ -28,7 +28,7 @@ def test_a_start_has_no_sample_twice_while_others_are_left():
 
 @pytest.mark.parametrize("n_rows", [40, 300])
 def test_labels_are_those_of_scikit_learn_on_both_sides_of_the_bound(n_rows, monkeypatch):
-    monkeypatch.setattr(starts, "FEW", 100)
+    monkeypatch.setattr(spectral, "FEW", 100)
     Y = np.random.RandomState(0).normal(size=(n_rows, 4))
     mine = restarted(Y, 6, 8, 3).fit(Y)
     assert callable(mine.init) == (n_rows <= 100)

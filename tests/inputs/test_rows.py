@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from polyspan import METHODS
-from polyspan.inputs.sparse import check_sparse
+from polyspan.inputs.rows import check_sparse
 from polyspan.inputs.views import check_views
 
 

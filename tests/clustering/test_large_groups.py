@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from polyspan.clustering import coarse
-from polyspan.clustering.coarse import coarse_vectors, normalized_rows
+from polyspan.clustering import large
+from polyspan.clustering.large import coarse_vectors, normalized_rows
 from polyspan.runtime.threads import Threads, bounds
 
 
@@ -34,7 +34,7 @@ def angles(V, Y):
 
 @pytest.mark.parametrize("rows", [1200, 170])
 def test_vectors_are_close_to_the_eigenvectors(monkeypatch, rows):
-    monkeypatch.setattr(coarse, "DENSE", 40)  # groups of groups
+    monkeypatch.setattr(large, "DENSE", 40)  # groups of groups
     W, _ = planted()
     with Threads(1) as workers:
         blocks, spans = cut(W, rows)
@@ -64,8 +64,8 @@ def test_links_between_groups_are_sums():
         Ns, root = normalized_rows(workers, blocks, spans)
         own = bounds(20, 8)
         fixed = {"groups": groups, "root": root, "m": 20, "own": own}
-        parts = workers.map(coarse._links, Ns, spans, **fixed)
-    rows = [coarse._total([p[i] for p in parts], span, 20) for i, span in enumerate(own)]
+        parts = workers.map(large._links, Ns, spans, **fixed)
+    rows = [large._total([p[i] for p in parts], span, 20) for i, span in enumerate(own)]
     # The sides are in float32.
     assert_allclose(sp.vstack(rows).toarray(), P.T @ W @ P, rtol=1e-5)
 
@@ -84,32 +84,32 @@ def test_samples_join_the_group_they_are_most_linked_to():
         )
     )
     groups = np.array([0, 1, -1, -1, -1, -1])
-    groups = coarse._join(W, (0, 6), groups, 2, False)
+    groups = large._join(W, (0, 6), groups, 2, False)
     assert_array_equal(groups, [0, 1, 1, 0, -1, -1])  # 4 knows only 2, which had no group
-    assert_array_equal(coarse._join(W, (0, 6), groups, 2, True), [0, 1, 1, 0, 1, 1])
+    assert_array_equal(large._join(W, (0, 6), groups, 2, True), [0, 1, 1, 0, 1, 1])
 
 
 def test_those_that_are_left_are_divided_among_the_groups():
     W = sp.csr_array((40, 80))
-    groups = coarse._join(W, (40, 80), np.full(80, -1), 10, True)
+    groups = large._join(W, (40, 80), np.full(80, -1), 10, True)
     assert_array_equal(np.bincount(groups), np.full(10, 4))
 
 
 def test_samples_that_are_left_out_stay_out(monkeypatch):
-    monkeypatch.setattr(coarse, "DENSE", 40)
+    monkeypatch.setattr(large, "DENSE", 40)
     W, _ = planted(600)
     with Threads(1) as workers:
         blocks, spans = cut(W, 600)
         Ns, root = normalized_rows(workers, blocks, spans)
         root[:50] = 0
-        Ns = [coarse.scaled_rows(W, root, root)]
+        Ns = [large.scaled_rows(W, slice(None), root)]
         (Y,) = coarse_vectors(workers, Ns, spans, root, 3, 3)
     assert_array_equal(Y[:50], 0)
     assert np.all(np.abs(Y[50:]).max(axis=1) > 0)
 
 
 def test_few_groups_for_many_vectors_are_no_start(monkeypatch):
-    monkeypatch.setattr(coarse, "DENSE", 40)
+    monkeypatch.setattr(large, "DENSE", 40)
     W, _ = planted(300)
     with Threads(1) as workers:
         Ns, root = normalized_rows(workers, *cut(W, 300))
