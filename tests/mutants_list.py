@@ -480,7 +480,7 @@ MUTANTS = [
     # --- after the solution ---
     M("affinity-kept", "affinity_matrix", ".T, n_kept)", ".T, n_kept - 1)", "test_affinity"),
     M("affinity-one-sided", "affinity_matrix", "A + A.T", "2 * A", "test_affinity"),
-    M("embedding-one-sided", "spectral_eigenvectors",
+    M("embedding-one-sided", "graph_eigenvectors",
       "sp.diags_array(root) @ W @ sp.diags_array(root)", "sp.diags_array(root) @ W",
       "test_spectral"),
     M("left-singular", "left_singular", "V / np.sqrt(np.where(sure, w, 1))",
