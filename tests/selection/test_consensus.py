@@ -318,6 +318,19 @@ def test_both_ways_to_the_embedding_are_the_same():
     np.testing.assert_allclose(sure, same, atol=1e-12)  # sums in another order
 
 
+def test_samples_are_linked_by_the_weights_of_the_settings_that_join_them():
+    """The normalized co-association, by its definition and from the clusters of all settings."""
+    labels = np.random.RandomState(0).randint(3, size=(4, 20)) * 2 - 1
+    weights = np.array([0.4, 0.3, 0.2, 0.1])
+    W = sum(w * (row[:, None] == row) for w, row in zip(weights, labels, strict=True))
+    columns = MODULE.Columns(MODULE._names(labels), np.sqrt(weights))
+    B = MODULE._indicators(labels, columns)
+    np.testing.assert_allclose((B @ B.T).toarray(), W, atol=1e-15)
+    N = MODULE._normalized(B, MODULE._column_sums(B))
+    degrees = W.sum(axis=1)
+    np.testing.assert_allclose((N @ N.T).toarray(), W / np.sqrt(np.outer(degrees, degrees)))
+
+
 def test_certainty_is_the_share_of_settings():
     rows = np.array([[0, 0, 0, 1, 1, 1]] * 3 + [[0, 0, 1, 1, 1, 1]])
     merged, certainty = consensus(rows, np.full(4, 0.25), 2, random_state=0)

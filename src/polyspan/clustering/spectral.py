@@ -51,6 +51,20 @@ def spectral_eigenvectors(W: Array, n_clusters: int) -> tuple[np.ndarray, np.nda
     >>> w.round(12), degrees
     (array([1., 1.]), array([3., 3., 3., 3., 3., 3.]))
     """
+    w, Y, degrees = graph_eigenvectors(W, n_clusters)
+    sure = np.abs(w) > len(degrees) * np.finfo(w.dtype).eps  # the largest is 1
+    return np.where(sure, w, 0), np.where(sure & (degrees[:, None] > 0), Y, 0), degrees
+
+
+def graph_eigenvectors(W: Array, n_clusters: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The same with rounding errors, as the solver gives them, in ascending order.
+
+    Examples
+    --------
+    >>> w, Y, degrees = graph_eigenvectors(sp.csr_array(np.kron(np.eye(2), np.ones((3, 3)))), 2)
+    >>> w.round(12), Y.shape
+    (array([1., 1.]), (6, 2))
+    """
     if sp.issparse(W) or is_numpy_array(W):
         degrees = np.asarray(W.sum(axis=1)).ravel()
         root = inverse_root(degrees)
@@ -69,8 +83,7 @@ def spectral_eigenvectors(W: Array, n_clusters: int) -> tuple[np.ndarray, np.nda
         w, Y = xp.linalg.eigh(root[:, None] * W * root[None, :])
         w, Y = to_numpy(w[-n_clusters:]), to_numpy(Y[:, -n_clusters:])
         degrees = to_numpy(degrees)
-    sure = np.abs(w) > len(degrees) * np.finfo(w.dtype).eps  # the largest is 1
-    return np.where(sure, w, 0), np.where(sure & (degrees[:, None] > 0), Y, 0), degrees
+    return w, Y, degrees
 
 
 def _piece_eigenvectors(W: Any, degrees: np.ndarray, c: int) -> np.ndarray | None:

@@ -39,12 +39,7 @@ from sklearn.utils import check_random_state
 
 from polyspan.chunked.workers import Threads
 from polyspan.clustering.affinity import affinity_matrix
-from polyspan.clustering.spectral import (
-    cluster_rows,
-    quiet_kmeans,
-    spectral_eigenvectors,
-    unit_rows,
-)
+from polyspan.clustering.spectral import cluster_rows, graph_eigenvectors, quiet_kmeans, unit_rows
 from polyspan.graphs.knn import mean_of_graphs, neighbor_graph
 from polyspan.inputs.choice import scalings_for
 from polyspan.inputs.params import check_params, device_or_none, integer, seed
@@ -247,6 +242,7 @@ def count(
         raise ValueError("No number of clusters could be estimated in this time: pass n_clusters.")
     if not spectra and graphs is not None:
         spectra = [graphs.mean]
+    vectors = [spectrum.vectors for spectrum in spectra]
     evidence = _compare_settings(spectra, seed)
     if graphs is not None:
         evidence["graph"] = {
@@ -261,7 +257,7 @@ def count(
     for c, names, score in shortlist(rules, rule_agreement(evidence, rules)):
         row = {"n_clusters": c, "rules": names, "score": score}
         row["gap"] = evidence["eigenvalues"][c - 1] - evidence["eigenvalues"][c]
-        row["stability"] = stability_of([spectrum.vectors for spectrum in spectra], c, seed)
+        row["stability"] = stability_of(vectors, c, seed)
         in_views = (None, None) if graphs is None else measured.get(c) or measure(graphs, c)
         row["modularity"], row["agreement"] = in_views
         rows.append(row)
@@ -299,14 +295,15 @@ def _spectra(
             progress(done, len(settings), f"number of clusters: {method} {setting}")
         try:
             if exact:
-                w, V = top_eigenvectors(exact_affinity(views, setting, device), limit + 1)
+                affinity = exact_affinity(views, setting, device)
+                w, V, _ = graph_eigenvectors(affinity, limit + 1)
             else:
                 w, V = _anchor_eigenvectors(views, setting, limit + 1, seed)
         except MemoryError:
             if setting["scale"] == "unit":
                 raise
             continue  # this scaling makes wide sparse views dense, the other does not
-        yield Spectrum(setting, w, V)
+        yield Spectrum(setting, w[::-1], V[:, ::-1])
 
 
 def exact_affinity(views: Views, setting: dict[str, Any], device: str | None) -> np.ndarray:
@@ -318,12 +315,12 @@ def exact_affinity(views: Views, setting: dict[str, Any], device: str | None) ->
 def _anchor_eigenvectors(
     views: Views, setting: dict[str, Any], c: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The same as `top_eigenvectors`, of the graph of a setting of `AnchorGRMSC`."""
+    """Eigenvalues of the graph of a setting of `AnchorGRMSC`, ascending, and eigenvectors."""
     model = AnchorGRMSC(2, **setting, random_state=seed).fit(views)
     with Threads(model.n_jobs) as workers:
         Z = model.representation_.T
         w, graph = link_spectrum(workers, [Z], c, model.n_kept)
-        return w[::-1], embed(Z, graph)[:, ::-1]
+        return w, embed(Z, graph)
 
 
 def _compare_settings(spectra: list[Spectrum], seed: int) -> Evidence:
@@ -331,9 +328,8 @@ def _compare_settings(spectra: list[Spectrum], seed: int) -> Evidence:
     mean = np.mean([spectrum.eigenvalues for spectrum in spectra], axis=0)
     gaps = _gaps(mean)
     candidates = [int(i) + 2 for i in np.argsort(-gaps, kind="stable")[:N_CANDIDATES]]
-    stability = [
-        stability_of([spectrum.vectors for spectrum in spectra], c, seed) for c in candidates
-    ]
+    vectors = [spectrum.vectors for spectrum in spectra]
+    stability = [stability_of(vectors, c, seed) for c in candidates]
     scores = np.array([gaps[c - 2] * s for c, s in zip(candidates, stability, strict=True)])
     largest = [int(np.argmax(_gaps(spectrum.eigenvalues))) + 2 for spectrum in spectra]
     return {
@@ -460,8 +456,9 @@ def top_eigenvectors(W: Any, c: int) -> tuple[np.ndarray, np.ndarray]:
     >>> top_eigenvectors(W, 3)[0].round(12) + 0.0
     array([1., 1., 0.])
     """
-    w, V, _ = spectral_eigenvectors(W, c)
-    return w[::-1], V[:, ::-1]
+    w, V, _ = graph_eigenvectors(W, c)
+    order = np.argsort(-w, kind="stable")
+    return w[order], V[:, order]
 
 
 def embed_graphs(graphs: ViewGraphs, limit: int) -> Embedded:

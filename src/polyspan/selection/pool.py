@@ -137,9 +137,7 @@ def default_pool(
     """
     n = part.among
     directions = scalings if as_given else _directions(part.views, scalings)
-    scales, lengths = (
-        [_short(scaling) for scaling in several] for several in (scalings, directions)
-    )
+    scales, lengths = (list(map(_short, several)) for several in (scalings, directions))
     cheap = mean_graphs(n) if kind == "chunked" else cheap_methods(n, kind == "exact")
     members = [member_of(method(scale=scale)) for method in cheap for scale in scales]
     if kind == "exact":
