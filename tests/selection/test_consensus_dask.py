@@ -218,8 +218,7 @@ def test_a_cluster_and_a_lost_worker_change_nothing(client, monkeypatch):
 
 @pytest.mark.slow
 def test_on_a_cluster_as_in_memory(client, planted, monkeypatch):
-    for module in ("polyspan.graphs.knn", "polyspan.graphs.neighbors"):
-        monkeypatch.setattr(f"{module}.EXACT_BELOW", 500)
+    monkeypatch.setattr("polyspan.graphs.neighbors.EXACT_BELOW", 500)
     monkeypatch.setattr("polyspan.selection.grids.EXACT_UP_TO", 500)  # two scalings in memory, too
     members = [
         *(MeanGraph(n_neighbors=k, scale=s) for k in (10, 20) for s in ("unit", "standard+unit")),
