@@ -24,16 +24,15 @@ from page_tables import show
 from sklearn.exceptions import ConvergenceWarning
 
 from polyspan.datasets import load_dataset
-from polyspan.graphs.proximity import graph_laplacian, median_kernel, random_walk
+from polyspan.graphs.proximity import graph_laplacian, median_kernel
 from polyspan.methods.csmsc import solve_csmsc
 from polyspan.methods.grmsc import solve_grmsc
 from polyspan.methods.lrr import solve_lrr
-from polyspan.methods.ltmsc import solve_ltmsc
+from polyspan.methods.ltmsc import solve_ltmsc, unfold
 from polyspan.methods.mlrssc import solve_mlrssc
-from polyspan.methods.rmsc import solve_rmsc
+from polyspan.methods.rmsc import random_walk, solve_rmsc
 from polyspan.methods.tsvdmsc import solve_tsvdmsc
 from polyspan.solvers.loop import Run
-from polyspan.solvers.prox import unfold
 
 SLOWEST = {"rho": 1.003}
 HEADER = ("method", "setting", "default", "iterations", "slow", "iterations ", "slow growth")

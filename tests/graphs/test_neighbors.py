@@ -6,7 +6,7 @@ from polyspan.chunked.workers import Threads, bounds
 from polyspan.graphs import neighbors as module
 from polyspan.graphs.neighbors import cell_centers, cell_tree, nearest_cells, neighbors, recall
 from polyspan.graphs.proximity import first_order, median_distance, squared_distances
-from polyspan.graphs.sparse_laplacian import sparse_graph
+from polyspan.methods.anchor_grmsc.sparse_laplacian import sparse_graph
 
 
 def search(X, k, size=60, threads=1, **changed):

@@ -7,8 +7,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from polyspan import GSF
 from polyspan.datasets import load_dataset, make_subspaces
-from polyspan.graphs.proximity import adaptive_neighbors, fused_graph
-from polyspan.methods.gsf import solve_gsf
+from polyspan.graphs.proximity import adaptive_neighbors
+from polyspan.methods.gsf import fused_graph, solve_gsf
 from polyspan.metrics import clustering_scores
 from polyspan.solvers.loop import Run
 

@@ -1,7 +1,5 @@
 """From a self-representation Z to a symmetric, non-negative affinity."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import scipy.sparse as sp
 from array_api_compat import array_namespace
@@ -43,12 +41,3 @@ def affinity_matrix(Z: Array, kind: str = "dense", n_kept: int = 10) -> Array:
         return A + A.T
     kept = sp.csr_array(largest_entries(np.abs(to_numpy(Z)).T, n_kept))
     return sp.csr_array(kept + kept.T)
-
-
-def mean_affinity(affinities: Sequence[Array]) -> Array:
-    """Sum of dense or sparse affinities, each divided by the sum of its entries."""
-    return sum(A / (_total(A) or 1.0) for A in affinities)
-
-
-def _total(A: Array) -> float:
-    return float(A.sum() if sp.issparse(A) else array_namespace(A).sum(A))

@@ -22,8 +22,6 @@ from polyspan.runtime.arrays import (
 )
 from polyspan.solvers.eigen import lowest_eigenpairs
 
-TELEPORT = 1e-8  # share of uniform jumps, which makes the stationary distribution unique
-
 
 def squared_distances(X: Array, *, rounded: bool = False) -> Array:
     """Squared Euclidean distances between the rows of X, from its Gram matrix.
@@ -298,37 +296,6 @@ def normalized(W: Array) -> Array:
     return root[:, None] * W * root[None, :]
 
 
-def random_walk(K: Array) -> Array:
-    """Divide the rows of a kernel by their sums.
-
-    Examples
-    --------
-    >>> random_walk(np.array([[1.0, 1.0], [1.0, 3.0]]))
-    array([[0.5 , 0.5 ],
-           [0.25, 0.75]])
-    """
-    return K / array_namespace(K).sum(K, axis=1, keepdims=True)
-
-
-def stationary_distribution(P: Array) -> Array:
-    """Stationary distribution of a random walk, all entries positive.
-
-    The walk jumps to a random sample once in 1e8 steps, because P may consist of separate pieces.
-
-    Examples
-    --------
-    >>> stationary_distribution(np.array([[0.5, 0.5], [0.25, 0.75]])).round(6)
-    array([0.333333, 0.666667])
-    """
-    walk = astype(P, "float64")
-    xp = array_namespace(walk)
-    n = walk.shape[0]
-    I = xp.eye(n, dtype=walk.dtype, device=device(walk))
-    jumps = xp.full((n, 1), TELEPORT / n, dtype=walk.dtype, device=device(walk))
-    pi = xp.linalg.solve(I - (1 - TELEPORT) * walk.T, jumps)[:, 0]
-    return astype(pi / xp.sum(pi), P.dtype)
-
-
 def nearest(D2: Array, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Row numbers of the k nearest others of every sample, and their squared distances, as (n, k).
 
@@ -408,27 +375,6 @@ def adaptive_ranks(
     D2 = ties.without_self(D2)
     last = min(k + 1, len(D2) - 1)
     return D2, *ties.ranked(D2, last, to_numpy(ties.tie_slack(X)))
-
-
-def fused_graph(Ss: Sequence[np.ndarray]) -> np.ndarray:
-    """Entrywise product A of the views' graphs, symmetric; no sample is without links (GSF).
-
-    Examples
-    --------
-    >>> one, two = np.zeros((2, 3, 3))
-    >>> one[[0, 1, 2], [1, 0, 0]] = two[[0, 1, 2], [1, 0, 1]] = 1
-    >>> fused_graph([one, two])  # the third has no neighbor that both views share
-    array([[0.   , 1.   , 0.125],
-           [1.   , 0.   , 0.125],
-           [0.125, 0.125, 0.   ]])
-    """
-    A = np.prod(Ss, axis=0)
-    A = (A + A.T) / 2
-    lonely = ~np.any(A > 0, axis=1)
-    if np.any(lonely):
-        mean = np.mean(Ss, axis=0) ** len(Ss)
-        A = np.where(lonely[:, None] | lonely[None, :], (mean + mean.T) / 2, A)
-    return A
 
 
 def rank_step(W: np.ndarray, F: np.ndarray, tol: float = 1e-10) -> tuple[np.ndarray, float, float]:

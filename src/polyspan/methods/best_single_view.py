@@ -1,14 +1,16 @@
 """Run a single-view method on every view and choose one view."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from array_api_compat import array_namespace
 from sklearn.base import clone
 from sklearn.metrics import normalized_mutual_info_score
 from sklearn.utils import get_tags
 
 from polyspan.base import About, Labels, MultiViewClusterer, ViewTags
-from polyspan.clustering.affinity import mean_affinity
 from polyspan.clustering.spectral import spectral_clustering
 from polyspan.inputs.params import clusterer, fitted, flag, integer, param
 from polyspan.inputs.scaling import scaling_per_view
@@ -160,3 +162,12 @@ class BestSingleView(MultiViewClusterer):
             return 0.0, 0.0
         most = max(self._inner().footprint(view)[0] for view in views.singly)
         return most + 2.0 * (len(views.arrays) - 1) if most else 0.0, 0.0
+
+
+def mean_affinity(affinities: Sequence[Array]) -> Array:
+    """Sum of dense or sparse affinities, each divided by the sum of its entries."""
+    return sum(A / (_total(A) or 1.0) for A in affinities)
+
+
+def _total(A: Array) -> float:
+    return float(A.sum() if sp.issparse(A) else array_namespace(A).sum(A))

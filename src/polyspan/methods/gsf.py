@@ -29,6 +29,8 @@ multiview clustering", IEEE TKDE 31(10), 2019. The paper leaves open, and is dec
   scores of a small grid on up to seven data sets were in sight. They change a good deal with both.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
@@ -36,7 +38,7 @@ from scipy.sparse.csgraph import connected_components
 from polyspan.base import About, Graph, Iterative
 from polyspan.clustering.spectral import component_clustering
 from polyspan.graphs import proximity
-from polyspan.graphs.proximity import adaptive_neighbors, fused_graph
+from polyspan.graphs.proximity import adaptive_neighbors
 from polyspan.inputs.params import Neighbors, fitted, param, positive
 from polyspan.inputs.views import Views
 from polyspan.runtime.arrays import Array
@@ -168,3 +170,24 @@ def _candidates(U: np.ndarray, k: int) -> np.ndarray:
     limit = np.partition(E, k - 1, axis=1)[:, k - 1 : k]
     near: np.ndarray = limit + TIED * np.sum(U * U) / len(U) >= E
     return near
+
+
+def fused_graph(Ss: Sequence[np.ndarray]) -> np.ndarray:
+    """Entrywise product A of the views' graphs, symmetric; no sample is without links (GSF).
+
+    Examples
+    --------
+    >>> one, two = np.zeros((2, 3, 3))
+    >>> one[[0, 1, 2], [1, 0, 0]] = two[[0, 1, 2], [1, 0, 1]] = 1
+    >>> fused_graph([one, two])  # the third has no neighbor that both views share
+    array([[0.   , 1.   , 0.125],
+           [1.   , 0.   , 0.125],
+           [0.125, 0.125, 0.   ]])
+    """
+    A = np.prod(Ss, axis=0)
+    A = (A + A.T) / 2
+    lonely = ~np.any(A > 0, axis=1)
+    if np.any(lonely):
+        mean = np.mean(Ss, axis=0) ** len(Ss)
+        A = np.where(lonely[:, None] | lonely[None, :], (mean + mean.T) / 2, A)
+    return A

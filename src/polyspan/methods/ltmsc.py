@@ -44,7 +44,6 @@ from polyspan.inputs.views import Views
 from polyspan.runtime.arrays import Array, largest_row_sum
 from polyspan.solvers import prox
 from polyspan.solvers.loop import Run
-from polyspan.solvers.prox import fold, unfold
 from polyspan.solvers.reductions import largest_sum, stack_views, view_step
 
 RELEASED_ITERATIONS = 52  # the most that the authors' program makes
@@ -180,3 +179,25 @@ def solve_ltmsc(
             split = max(float(xp.max(xp.abs(Z - G))) for G in Gs)
             run.check(split=split, data=worst(D - E, run.tol))
     return Z
+
+
+def unfold(T: Array, u: int) -> Array:
+    """Unfold a tensor (m, n, n): rows side by side (u = 1), columns (2), one row per view (3).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [unfold(np.ones((2, 3, 3)), u).shape for u in (1, 2, 3)]
+    [(3, 6), (3, 6), (2, 9)]
+    """
+    xp = array_namespace(T)
+    T = xp.permute_dims(T, {1: (1, 0, 2), 2: (2, 0, 1), 3: (0, 1, 2)}[u])
+    return xp.reshape(T, (T.shape[0], -1))
+
+
+def fold(A: Array, u: int, m: int) -> Array:
+    """Inverse of `unfold`."""
+    xp = array_namespace(A)
+    n = A.shape[0] if u < 3 else round(A.shape[1] ** 0.5)
+    T = xp.reshape(A, (n, m, n) if u < 3 else (m, n, n))
+    return xp.permute_dims(T, {1: (1, 0, 2), 2: (1, 2, 0), 3: (0, 1, 2)}[u])

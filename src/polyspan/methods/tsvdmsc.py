@@ -46,7 +46,6 @@ from polyspan.inputs.views import Views
 from polyspan.runtime.arrays import Array, largest_row_sum, take_rows
 from polyspan.solvers import prox
 from polyspan.solvers.loop import Run
-from polyspan.solvers.prox import tensor_singular
 from polyspan.solvers.reductions import largest_sum, stack_views, view_step
 
 SEES_THE_ORDER = (
@@ -188,3 +187,29 @@ def solve_tsvdmsc(
         else:
             run.check(split=float(xp.max(xp.abs(Z - G))), data=worst(D - E, run.tol))
     return Z
+
+
+def tensor_singular(T: Array, t: float, *, as_released: bool = False) -> Array:
+    """Lower the singular values of the slices of a tensor (m, n, n) in the Fourier domain by t.
+
+    The transform runs along axis 1, the slices are m x n: the prox of the mean nuclear norm.
+    ``as_released`` lowers those of the highest frequency by 2 t when n is odd.
+
+    Examples
+    --------
+    >>> tensor_singular(np.ones((2, 3, 3)), 1.0)[0].round(6)  # one slice of norm 3 sqrt(6)
+    array([[0.863917, 0.863917, 0.863917],
+           [0.863917, 0.863917, 0.863917],
+           [0.863917, 0.863917, 0.863917]])
+    """
+    xp = array_namespace(T)
+    # T is real, so the other half of the slices is the complex conjugate of this one.
+    A = xp.permute_dims(xp.fft.rfft(T, axis=1), (1, 0, 2))
+    w, U = xp.linalg.eigh(A @ xp.conj(xp.matrix_transpose(A)))  # m x m each
+    s = xp.sqrt(xp.clip(w, min=xp.finfo(w.dtype).smallest_normal))
+    lost = t / s
+    if as_released and T.shape[1] % 2 and T.shape[1] > 1:
+        lost[-1, :] *= 2
+    factors = xp.astype(xp.clip(1 - lost, min=0.0), U.dtype)
+    A = (U * factors[:, None, :]) @ (xp.conj(xp.matrix_transpose(U)) @ A)
+    return xp.fft.irfft(xp.permute_dims(A, (1, 0, 2)), n=T.shape[1], axis=1)

@@ -7,10 +7,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from polyspan.graphs import neighbors as search
-from polyspan.graphs import proximity, sparse_laplacian
+from polyspan.graphs import proximity
 from polyspan.graphs.knn import Near, nearest_neighbors
 from polyspan.inputs.scaling import Scale, numpy_views
 from polyspan.inputs.views import Views
+from polyspan.methods.anchor_grmsc import sparse_laplacian
 from polyspan.runtime.arrays import Array
 from polyspan.runtime.threads import bounds, whole_view
 

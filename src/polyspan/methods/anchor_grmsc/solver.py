@@ -10,7 +10,7 @@ Everything costs O(n), and no step is an approximation:
   ``Q = H Y2'`` with an m x m matrix H: neither is stored.
 - ``G = U diag(g) U^T``; for U^T Z the Z step splits into m systems
   ``(mu (g_i + 1) I + M) d_i = b_i``, solved by conjugate gradients
-  (`polyspan.graphs.sparse_laplacian`).
+  (`polyspan.methods.anchor_grmsc.sparse_laplacian`).
 - As long as E = 0 and Q = 0, which lengths and an m x m matrix prove, Y1 and Y2 are known.
 
 Samples are in rows below: Z, D, Y2 are n x m, chunk by chunk.
@@ -23,7 +23,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from sklearn.exceptions import ConvergenceWarning
 
-from polyspan.graphs import sparse_laplacian
+from polyspan.methods.anchor_grmsc import sparse_laplacian
 from polyspan.methods.anchor_grmsc.anchors import Frame, project
 from polyspan.runtime.arrays import Array, astype, like, sum_products, to_numpy
 from polyspan.runtime.devices import move_arrays

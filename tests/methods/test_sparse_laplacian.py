@@ -4,9 +4,10 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
 from polyspan.chunked.workers import Threads, bounds
-from polyspan.graphs import proximity, sparse_laplacian
+from polyspan.graphs import proximity
 from polyspan.graphs.neighbors import neighbors
-from polyspan.graphs.sparse_laplacian import (
+from polyspan.methods.anchor_grmsc import sparse_laplacian
+from polyspan.methods.anchor_grmsc.sparse_laplacian import (
     assemble,
     dense_graph,
     move_laplacian,
