@@ -20,7 +20,7 @@ from polyspan.selection.pool import anchor_grid, default_members, exactly
 
 @pytest.fixture(scope="module")
 def planted():
-    return make_subspaces(700, 4, n_features=[40, 50], noise=0.3, random_state=0)
+    return make_subspaces(360, 4, n_features=[40, 50], noise=0.3, random_state=0)
 
 
 @pytest.fixture
