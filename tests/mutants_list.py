@@ -572,7 +572,7 @@ MUTANTS = [
     M("choice-histograms-totals", "choice:_histograms", "bool(totals.std() < EVEN * totals.mean())",
       "True", "test_choice", select="histograms_are or kind_of_data"),
     M("choice-counts-without-digits", "choice:_whole", "np.abs(x) < 1 / np.finfo(x.dtype).eps",
-      "True", "test_choice", select="order_the_unit"),
+      "True", "test_choice", select="want_of_digits"),
     M("consensus-modularity", "rank_members", "(agreement, modularities.mean(axis=1))",
       "(agreement, agreement)", "test_consensus", select="modularity"),
     M("camps-small", "find_camps", "len(camp) >= SMALLEST * m", "len(camp) >= 0.6 * m",

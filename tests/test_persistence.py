@@ -86,6 +86,7 @@ MODELS = {
     "weights": GRMSC(3, view_weights=(1.0, np.float32(0.5))),
     "no weight": GRMSC(3, view_weights=np.array([0.0, 1.0])),
     "graphs": GRMSC(3, graphs=[sp.csr_array(first_order(X, 9)[0]) for X in planted()]),
+    "sparse matrices": GRMSC(3, graphs=[sp.csr_matrix(first_order(X, 9)[0]) for X in planted()]),
     "graphs by name": GRMSC(3, graphs={"0": np.ones((45, 45)), "1": np.ones((45, 45))}),
     "numpy numbers": GRMSC(np.int64(3), lam1=np.float64(7.0), max_iter=np.int32(40)),
     "nested": BestSingleView(LRR(3, lam=0.3), random_state=np.random.RandomState(1)),

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from polyspan.inputs.choice import choose_scaling, scalings_for
+from polyspan.inputs.choice import choose_scaling, look_at_columns, scalings_for
 from polyspan.inputs.scaling import SCALES
 from polyspan.inputs.views import check_views
 
@@ -283,3 +283,10 @@ def test_every_scaling_votes_where_it_is_allowed(makes, expected):
 def test_at_least_one_scaling_votes():
     points = rng().normal(size=(50, 2))
     assert scalings_for(check_views([points, points])) == [(None, None)]
+
+
+def test_large_numbers_are_not_whole_for_want_of_digits():
+    """A unit does not make counts of measurements: 1e20 has no digits after the point."""
+    X = np.random.default_rng(0).normal(size=(30, 6))
+    assert look_at_columns(np.round(X)).whole
+    assert not look_at_columns(X * 1e20).whole

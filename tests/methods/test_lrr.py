@@ -75,7 +75,6 @@ def test_several_views_are_refused(form):
         ("three_sources", 1, {"lam": 0.6}, 0.6083),
         ("three_sources", 0, {"lam": 0.8}, 0.5772),
         ("bbcsport", 0, {"lam": 0.5}, 0.8122),
-        ("bbcsport", 0, {"lam": 1.0, "scale": None}, 0.6996),
     ],
 )
 def test_reaches_the_figures_of_the_common_program(data_dir, name, view, params, nmi):

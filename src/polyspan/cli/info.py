@@ -9,7 +9,7 @@ from typing import Any
 
 from polyspan import __version__
 
-NOT_FOR_USERS = ("test", "docs")  # extras for developing polyspan itself
+NOT_FOR_USERS = ("test", "lint", "docs")  # extras for developing polyspan itself
 
 
 def add(subparsers: Any) -> None:
