@@ -169,9 +169,16 @@ class RepresentationClusterer(Iterative):
     def _kept(self, views: Views, Xs: list[Array]) -> dict[str, Any]:
         """What new samples are scaled by and compared with."""
         moments = feature_moments(views, self._scalings(views))
+
+        def own(X: Array) -> Array:
+            """A view that was not scaled is the user's, who may change it."""
+            if sp.issparse(X):
+                return X.copy()
+            return np.array(to_numpy(X), copy=any(X is view for view in views.arrays))
+
         return {
             "_moments": [of_view and tuple(map(to_numpy, of_view)) for of_view in moments],
-            "_dictionary": [filled(X.copy() if sp.issparse(X) else to_numpy(X) + 0) for X in Xs],
+            "_dictionary": [filled(own(X)) for X in Xs],
         }
 
     def predict(self, X: Any) -> np.ndarray:
