@@ -27,7 +27,7 @@ class Outcome:
     random_state: Any = None  # the random state after the solver's draws
 
     def learned(self, model: Any) -> dict[str, Any]:
-        """Return the fitted attributes of a model by name; labels_ is one of them."""
+        """Return the fitted attributes of a model by name, ``labels_`` among them."""
         loop = {"n_iter_": self.n_iter, "history_": self.history}
         learned = {name: value for name, value in loop.items() if value is not None}
         return learned | dict(self.extras) | self.clusters(model)
