@@ -7,7 +7,8 @@ A case is a function without arguments that returns something fitted; its record
 number of iterations, the score, and a few random projections of the affinity or the representation.
 With the versions and processor that wrote the file, labels must be equal and numbers agree to
 1e-9 (float32: 1e-4); elsewhere the adjusted Rand index must reach .95 and numbers agree to 1e-5.
-Cases on published data need POLYSPAN_DATA. `tests/test_golden.py` runs them all.
+Cases on published data take every second sample and need POLYSPAN_DATA. `tests/test_golden.py`
+runs them all.
 """
 
 import argparse

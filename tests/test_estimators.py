@@ -148,10 +148,10 @@ def everything_of(model):
     return {name: pickle.dumps(value) for name, value in vars(model).items()}
 
 
-BAD = {
-    "NaN": lambda views: [np.full_like(views[0], np.nan), *views[1:]],
-    "another length": lambda views: [*views, views[0][:-1]],
-    "too few samples": lambda views: [view[:2] for view in views],
+BAD = {  # what is wrong with views, by the words that say so
+    "contains NaN": lambda views: [np.full_like(views[0], np.nan), *views[1:]],
+    "The views differ in length": lambda views: [*views, views[0][:-1]],
+    "n_clusters=3 is more than n_samples=2": lambda views: [view[:2] for view in views],
 }
 
 
@@ -168,9 +168,9 @@ def test_a_fit_that_fails_changes_nothing(name, monkeypatch):
             model = make(name, **few_iterations(name)).fit(views)
     before, labels = everything_of(model), model.labels_frame()
     other = [view.set_axis([f"t{i}" for i in range(45)]) for view in views]
-    for bad, change in BAD.items():
-        with case(bad):
-            with pytest.raises(ValueError, match=r"\w"):
+    for words, change in BAD.items():
+        with case(words):
+            with pytest.raises(ValueError, match=words):
                 model.fit(change([view.to_numpy() for view in views]))
             assert everything_of(model) == before
     model.check(other)  # is no fit

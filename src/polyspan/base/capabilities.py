@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from polyspan.base.estimator import MultiViewClusterer
 from polyspan.base.outcome import Outcome, Representation
-from polyspan.chunked.sources import open_views
+from polyspan.chunked.sources import is_large, open_views
 from polyspan.clustering.extension import extend_labels, new_representation
 from polyspan.inputs.params import (
     PerView,
@@ -242,6 +242,25 @@ class RepresentationClusterer(Iterative):
 
 class TakesFiles(MultiViewClusterer):
     """Methods that also take views which are read in chunks: files, lazy and dask arrays."""
+
+    def check(self, X: Any) -> Views:
+        """Check parameters and views without fitting; of large views only the sizes.
+
+        Parameters
+        ----------
+        X : list, tuple or dict of views, or one view
+            Samples in rows, as for any method, or what is read in chunks (see the notes of the
+            class).
+
+        Returns
+        -------
+        Views
+        """
+        return self._open(X) if self._in_chunks(X) else super().check(X)
+
+    def _in_chunks(self, X: Any) -> bool:
+        """Whether X must be read in chunks."""
+        return is_large(X)
 
     def _open(self, X: Any) -> Views:
         """Check parameters and sizes of views that are read in chunks; nothing else is read."""

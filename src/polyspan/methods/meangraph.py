@@ -105,21 +105,6 @@ class MeanGraph(TakesFiles, InNumPy, OnDevice):
 
     affinity_matrix_: sp.csr_array = fitted()
 
-    def check(self, X: Any) -> Views:
-        """Check parameters and views without fitting; of large views only the sizes.
-
-        Parameters
-        ----------
-        X : list, tuple or dict of views, or one view
-            Samples in rows, as for any method, or memory-mapped, Zarr or dask arrays, or
-            paths to ``.npy``, ``.parquet`` or ``.zarr`` (see the notes of the class).
-
-        Returns
-        -------
-        Views
-        """
-        return self._open(X) if is_large(X) else super().check(X)
-
     def scaled(self, views: Views) -> list[Array]:
         """Scale samples, in NumPy; those of large views are scaled chunk by chunk."""
         return [] if is_large(views.arrays) else super().scaled(views)

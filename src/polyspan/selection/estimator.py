@@ -234,14 +234,15 @@ class ConsensusClusterer(Placing, TakesFiles):
         -------
         Views
         """
-        if not holds_dask(X):
-            return super().check(X)
-        views, name = self._open(X), type(self).__name__
-        if active_client(views.arrays) is not None:
-            refuse_device(name, self.device)
-        elif self.device is not None:
-            check_device(name, self.device)
+        views = super().check(X)
+        if holds_dask(views):
+            if active_client(views.arrays) is not None:
+                refuse_device(type(self).__name__, self.device)
+            self._free_memory()  # refuses a device that is not there
         return views
+
+    def _in_chunks(self, X: Any) -> bool:
+        return holds_dask(X)  # files are for the methods that read them
 
     def solve(self, views: Views, Xs: list[Array]) -> Labels:
         """Fit the members and find what they agree on."""

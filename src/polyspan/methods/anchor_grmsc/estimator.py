@@ -231,19 +231,10 @@ class AnchorGRMSC(OnDevice, Penalized, TakesFiles):
     _scaling: list[Any] | None = fitted()
 
     def check(self, X: Any) -> Views:
-        """Check parameters, views and memory, without fitting; of large views only the sizes.
-
-        Parameters
-        ----------
-        X : list, tuple or dict of views, or one view
-            Samples in rows, as for any method, or memory-mapped, Zarr or dask arrays, or
-            paths to ``.npy``, ``.parquet`` or ``.zarr`` (see the notes of the class).
-
-        Returns
-        -------
-        Views
-        """
-        views = self._open(X) if is_large(X) else in_numpy(super().check(X), self.scale)
+        """Check as in every method, and whether there is room for the anchors."""
+        views = super().check(X)
+        if not is_large(views.arrays):
+            views = in_numpy(views, self.scale)
         n, size = views.n_samples, self._numbers(views).itemsize
         check_room(views, self._count_anchors(n), self._neighbors(n), size, self.device)
         return views
