@@ -37,15 +37,40 @@ def results():
 def pages(results):
     """The text of a page by the name of its file; each is made once."""
     paths = {path.name: path for path in results.PAGES}
-    complete = cache(results.complete)  # the same rows for all pages
+    with pytest.MonkeyPatch.context() as patch:
+        share_work(results, patch)
+        shared = {name: getattr(results, name) for name in SHARED}
 
     @cache
     def made(name):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(results, "complete", complete)
+            for function, call in shared.items():
+                patch.setattr(results, function, call)
             return results.page(paths[name])
 
     return made
+
+
+SHARED = ("complete", "summarize", "sources")
+
+
+def share_work(results, patch):
+    """Let all parts of all pages use the same rows, and the same summaries of a list of rows."""
+    patch.setattr(results, "complete", cache(results.complete))
+    for name in ("summarize", "sources"):
+        patch.setattr(results, name, once_for_a_list(getattr(results, name)))
+
+
+def once_for_a_list(function):
+    """The function of rows, called once for every list; the list is kept, so that its id is."""
+    kept = {}
+
+    def call(rows):
+        if id(rows) not in kept:
+            kept[id(rows)] = rows, function(rows)
+        return kept[id(rows)][1]
+
+    return call
 
 
 @pytest.mark.slow
@@ -71,7 +96,7 @@ def test_a_changed_row_changes_the_pages(results, pages, monkeypatch):
         return [row | {"nmi": row["nmi"] / 2} if row["nmi"] else row for row in rows]
 
     monkeypatch.setattr(results, "rows_of", cache(changed))
-    monkeypatch.setattr(results, "complete", cache(results.complete))
+    share_work(results, monkeypatch)
     assert all(make() != page for make, page in zip(makers, plain, strict=True))
 
 
