@@ -10,7 +10,7 @@ from sklearn import metrics
 
 from polyspan.metrics import SCORES, clustering_scores
 
-steady = examples(150)
+steady = examples(60)
 
 
 @st.composite

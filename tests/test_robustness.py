@@ -20,7 +20,7 @@ from polyspan.inputs.views import check_views
 
 pytestmark = pytest.mark.slow
 unhurried = {"suppress_health_check": list(HealthCheck)}
-steady = examples(60, **unhurried)
+steady = examples(30, **unhurried)
 # What an error must name: a view, X, or the parameter to change.
 NAMED = r"^(view |X |X:|The views|\d+ of \d+ samples|\w+: (n_clusters|n_neighbors)=)"
 
@@ -135,7 +135,7 @@ def test_labels_or_a_named_error_at_any_scale(name, data):
 
 @pytest.mark.parametrize("name", [name for name in METHODS if name not in MODELS])
 @given(views=some_views(moderate), clusters=st.integers(1, 13))
-@examples(25, **unhurried)
+@examples(12, **unhurried)
 def test_labels_or_a_named_error_of_the_other_methods(name, views, clusters):
     model = METHODS[name](n_clusters=clusters, random_state=0)
     fit_or_say_why(model, views[:1] if get_tags(model).single_view else views)
@@ -144,7 +144,7 @@ def test_labels_or_a_named_error_of_the_other_methods(name, views, clusters):
 @given(
     views=some_views(extreme), scale=st.sampled_from(["unit", "standard+unit", "standard", None])
 )
-@examples(300, **unhurried)
+@examples(100, **unhurried)
 @example(views=[np.array([[1e300, -1e300], [1e-300, 1e-300]])], scale="unit")
 @example(views=[np.array([[1e300, -1e300], [1e-300, 1e-300]])], scale="standard+unit")
 @example(views=[np.array([[5e-324, 0.0], [0.0, 5e-324]])], scale="unit")
@@ -178,7 +178,7 @@ def test_scaling_is_finite_or_says_why(views, scale):
 
 
 @given(views=some_views(extreme))
-@examples(300, **unhurried)
+@examples(100, **unhurried)
 @example(views=[np.array([[1.7e308, 5e-324], [-1.7e308, 0.0]])])
 @example(views=[sp.csr_array([[1.7e308, 5e-324], [-1.7e308, 0.0]])])
 def test_a_scaling_is_chosen_for_any_view(views):

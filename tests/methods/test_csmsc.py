@@ -18,10 +18,10 @@ from polyspan.solvers.loop import Run
 def test_reaches_the_known_figures(data_dir, lam_c, lam_d, nmi):
     data = load_dataset("three_sources")
     model = CSMSC(data.n_clusters, lam_c=lam_c, lam_d=lam_d, random_state=0).fit(data.views)
-    # Nothing before k-means is random, so one solve serves ten seeds.
+    # Nothing before k-means is random, so one solve serves four seeds.
     found = [
         spectral_clustering(model.affinity_matrix_, data.n_clusters, random_state=seed)
-        for seed in range(10)
+        for seed in range(4)
     ]
     assert np.array_equal(found[0], model.labels_)
     scores = [clustering_scores(data.labels, labels)["nmi"] for labels in found]

@@ -30,12 +30,12 @@ REACHED = {
 def test_reaches_the_known_figures(data_dir, case):
     name, params, nmi = REACHED[case]
     data = load_dataset(name)
-    # Z does not depend on the seed (zero start), so one solve serves ten seeds of k-means.
+    # Z does not depend on the seed (zero start), so one solve serves four seeds of k-means.
     model = GRMSC(n_clusters=data.n_clusters, alpha=1e-3, random_state=0, **params)
     model.fit(data.views)
     found = [
         spectral_clustering(model.affinity_matrix_, data.n_clusters, random_state=seed)
-        for seed in range(10)
+        for seed in range(4)
     ]
     assert np.array_equal(found[0], model.labels_)
     scores = [clustering_scores(data.labels, labels)["nmi"] for labels in found]

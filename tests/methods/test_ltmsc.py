@@ -28,10 +28,10 @@ def test_reaches_the_known_figures(data_dir, as_released, lam, lam_rank, nmi):
         data.n_clusters, lam=lam, lam_rank=lam_rank, as_released=as_released, random_state=0
     )
     model.fit(data.views)
-    # Nothing before k-means is random, so one solve serves ten seeds.
+    # Nothing before k-means is random, so one solve serves four seeds.
     found = [
         spectral_clustering(model.affinity_matrix_, data.n_clusters, random_state=seed)
-        for seed in range(10)
+        for seed in range(4)
     ]
     assert np.array_equal(found[0], model.labels_)
     scores = [clustering_scores(data.labels, labels)["nmi"] for labels in found]

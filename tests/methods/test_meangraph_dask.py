@@ -27,8 +27,8 @@ def views(monkeypatch):
         monkeypatch.setattr(module, "EXACT_BELOW", 500)
     monkeypatch.setattr(neighbors, "CELL", 100)
     monkeypatch.setattr("polyspan.base.outcome.LARGE", 500)
-    data = make_subspaces(1200, 4, n_features=[20, 30], noise=0.05, outliers=0.05)
-    gone = np.random.default_rng(0).random(1200) < 0.1
+    data = make_subspaces(800, 4, n_features=[20, 30], noise=0.05, outliers=0.05)
+    gone = np.random.default_rng(0).random(800) < 0.1
     return [np.where(gone[:, None], np.nan, data.views[0]), data.views[1]]
 
 
@@ -36,7 +36,7 @@ def views(monkeypatch):
 def test_same_labels_as_in_memory(client, views, weights):
     model = MeanGraph(4, weights=weights, random_state=0)
     wanted = model.fit(views).labels_
-    found = model.fit([da.from_array(X, chunks=((500, 500, 200), 7)) for X in views])
+    found = model.fit([da.from_array(X, chunks=((350, 350, 100), 7)) for X in views])
     assert clustering_scores(wanted, found.labels_)["nmi"] == pytest.approx(1, abs=1e-12)
     assert not hasattr(found, "affinity_matrix_")  # it stays on the workers and is freed
 

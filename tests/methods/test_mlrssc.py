@@ -14,18 +14,13 @@ from polyspan.metrics import clustering_scores
 from polyspan.solvers.loop import Run
 
 LINEAR = {"rank_share": 0.3, "lam_agreement": 0.3, "mu0": 100.0, "tol": 1e-3}
-# Columns: data, parameters, mean NMI of the authors' program.
+# Columns: data, parameters, mean NMI of the authors' program; benchmarks/METHODS.md has more.
 REACHED = {
     "3-sources, pairwise": ("three_sources", LINEAR, 0.5888),
     "3-sources, centroid": (
         "three_sources",
         LINEAR | {"variant": "centroid", "rank_share": 0.1, "lam_agreement": 0.7},
         0.5849,
-    ),
-    "prokaryotic, pairwise": (
-        "prokaryotic",
-        LINEAR | {"rank_share": 0.7, "lam_agreement": 0.7, "mu0": 1000.0},
-        0.3148,
     ),
     "prokaryotic, gaussian": (
         "prokaryotic",
@@ -47,10 +42,10 @@ def test_reaches_the_known_figures(data_dir, case):
     data = load_dataset(name)
     published = {"scale": None, "lam": 1.0, "n_init": 1, "as_released": True}
     model = MLRSSC(data.n_clusters, random_state=0, **published, **params).fit(data.views)
-    # Nothing before k-means is random, so one solve serves ten seeds.
+    # Nothing before k-means is random, so one solve serves four seeds.
     found = [
         spectral_clustering(model.affinity_matrix_, data.n_clusters, n_init=1, random_state=seed)
-        for seed in range(10)
+        for seed in range(4)
     ]
     assert np.array_equal(found[0], model.labels_)
     scores = [clustering_scores(data.labels, labels)["nmi"] for labels in found]
