@@ -14,7 +14,7 @@ from polyspan.metrics import clustering_scores
 from polyspan.solvers.loop import Run
 
 # Columns: data, as_released, lam_rank, seeds, mean NMI of the authors' program. Every seed needs
-# its own solve: these are a few near the mean of ten, which benchmarks/METHODS.md has for every row.
+# its own solve: these are a few near the mean of ten, which benchmarks/METHODS.md has for all.
 REACHED = [
     ("three_sources", True, 1.0, (0, 1), 0.6618),
     ("three_sources", False, 1.0, (3, 5), 0.5513),
