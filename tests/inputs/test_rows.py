@@ -26,7 +26,10 @@ CASES = {
     "start": ({"ends": (1, 1, 2, 2)}, "index pointer should start with 0"),
     "past the end": ({"ends": (0, 1, 2, 9)}, "Last value of index pointer"),
     "short": ({"ends": (0, 1, 2)}, "index pointer size"),
-    "nothing stored": ({"indices": np.empty(0, int), "ends": (0, 9, 9, 0)}, "index pointer does not ascend"),
+    "nothing stored": (
+        {"indices": np.empty(0, int), "ends": (0, 9, 9, 0)},
+        "index pointer does not ascend",
+    ),
     "fractions": ({"indices": (0.0, 1.0)}, "not signed integers"),
     "long": ({"indices": (0, 1, 1), "ends": (0, 1, 2, 2)}, None),  # what is past the end is unused
     "good": ({}, None),

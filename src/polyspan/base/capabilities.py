@@ -169,16 +169,13 @@ class RepresentationClusterer(Iterative):
     def _kept(self, views: Views, Xs: list[Array]) -> dict[str, Any]:
         """What new samples are scaled by and compared with."""
         moments = feature_moments(views, self._scalings(views))
-
-        def own(X: Array) -> Array:
-            """A view that was not scaled is the user's, who may change it."""
-            if sp.issparse(X):
-                return X.copy()
-            return np.array(to_numpy(X), copy=any(X is view for view in views.arrays))
-
+        theirs = set(map(id, views.arrays))  # a view that was not scaled is the user's to change
+        Xs = [
+            X.copy() if sp.issparse(X) else np.array(to_numpy(X), copy=id(X) in theirs) for X in Xs
+        ]
         return {
             "_moments": [of_view and tuple(map(to_numpy, of_view)) for of_view in moments],
-            "_dictionary": [filled(own(X)) for X in Xs],
+            "_dictionary": list(map(filled, Xs)),
         }
 
     def predict(self, X: Any) -> np.ndarray:

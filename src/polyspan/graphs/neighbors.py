@@ -318,18 +318,6 @@ def _from_chunk(chunk: Any, first: int, view: int, k: int, queries: Array, own: 
     return nearest_of(queries, own, X, np.arange(first, first + X.shape[0]), k)
 
 
-class Members(NamedTuple):
-    """Samples of a chunk that live in a group of cells, and those that search it."""
-
-    base: Array
-    base_ids: np.ndarray
-    base_cells: np.ndarray
-    queries: Array
-    query_ids: np.ndarray
-    query_cells: np.ndarray
-    limits: np.ndarray  # only what is as close, as a squared distance, is wanted
-
-
 class Pairs(NamedTuple):
     """Samples that search, ascending, with what they found: one pair in every entry.
 
@@ -396,22 +384,26 @@ def search_cells(
 
 def _members(
     chunk: Any, cells: np.ndarray, first: int, known: Any, view: int, probe: int, group: Span
-) -> Members:
+) -> tuple[Array, ...]:
+    """Rows, numbers and cells of the samples that live in a group of cells, then of those that ask.
+
+    Last is the squared distance up to which neighbors are wanted.
+    """
     X, own, asked = chunk[view], cells[:, 0], cells[:, probe]
     base = np.flatnonzero((own >= group[0]) & (own < group[1]))
     rows = np.flatnonzero((asked >= group[0]) & (asked < group[1]))
     limits = np.full(len(rows), np.inf) if known is None else known.squares[rows, -1]
-    return Members(X[base], base + first, own[base], X[rows], rows + first, asked[rows], limits)
+    return X[base], base + first, own[base], X[rows], rows + first, asked[rows], limits
 
 
-def _divided(parts: Sequence[Members], probe: int, k: int, firsts: Sequence[int]) -> list[Pairs]:
+def _divided(parts: Sequence[Any], probe: int, k: int, firsts: Sequence[int]) -> list[Pairs]:
     """What is found in a group of cells, for every chunk what its own samples found.
 
     In their own cells, which are searched first, samples find rows of k; in the others, where a
     k-th neighbor is known, pairs.
     """
     none = (0, k) if probe == 0 else (0,)
-    found = [_narrow(np.empty(0, int), np.empty(none, int), np.empty(none, parts[0].base.dtype))]
+    found = [_narrow(np.empty(0, int), np.empty(none, int), np.empty(none, parts[0][0].dtype))]
     for Q, rows, limits, B, ids in _by_cell(parts):
         if probe == 0:
             found.append(_narrow(rows, *nearest_of(Q, rows, B, ids, k)[:2]))
@@ -432,14 +424,12 @@ def _part(parts: Sequence[Pairs], i: int) -> Pairs:
     return Pairs(*(part.copy() for part in parts[i]))
 
 
-def _by_cell(parts: Sequence[Members]) -> Iterator[tuple[Any, ...]]:
+def _by_cell(parts: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
     """Samples that search a cell with their numbers and limits, and those in it with theirs."""
-    every = Members(*(stack(several) for several in zip(*parts, strict=True)))
-    for cell in np.unique(every.base_cells):
-        lives = np.flatnonzero(every.base_cells == cell)
-        asks = np.flatnonzero(every.query_cells == cell)
-        searching = every.queries[asks], every.query_ids[asks], every.limits[asks]
-        yield *searching, every.base[lives], every.base_ids[lives]
+    X, ids, homes, Q, rows, targets, limits = map(stack, zip(*parts, strict=True))
+    for cell in np.unique(homes):
+        lives, asks = np.flatnonzero(homes == cell), np.flatnonzero(targets == cell)
+        yield Q[asks], rows[asks], limits[asks], X[lives], ids[lives]
 
 
 def _closer(Q: Array, rows: np.ndarray, limits: np.ndarray, B: Array, ids: np.ndarray) -> Pairs:

@@ -109,10 +109,8 @@ def look(view: Any) -> Content:
 def _look_sparse(view: Any) -> Content:
     n, stored = view.shape[0], np.diff(view.indptr)
     bad = np.isin(np.arange(n), sp.coo_array(view).row[~np.isfinite(view.data)])
-    constant = bool(np.all(stored == stored[0]))
-    if constant and view.nnz:
-        parts = view.indices.reshape(n, -1), view.data.reshape(n, -1)
-        constant = all(bool(np.all(part == part[:1])) for part in parts)
+    alike = np.all(stored == stored[0])
+    constant = bool(alike) and (view.max(axis=0) != view.min(axis=0)).nnz == 0
     nan = bool(np.isnan(view.data).any())
     return Content(bad, np.zeros(n, dtype=bool), stored == 0, nan, constant, None, True)
 
@@ -261,9 +259,7 @@ def check_sparse(matrix: Any, name: str) -> Any:
         elif matrix.format == "coo":
             sp.coo_array((matrix.data, (matrix.row, matrix.col)), shape=matrix.shape)
     except ValueError as error:
-        raise ValueError(
-            f"{name} is a damaged sparse matrix ({error}): write it again."
-        ) from error
+        raise ValueError(f"{name} is a damaged sparse matrix ({error}): write it again.") from error
     return matrix
 
 

@@ -63,11 +63,7 @@ def _scaled(view: Any, name: str, scale: Scaling, moments: Moments | None) -> An
     kept = sp.issparse(view) or isinstance(view, np.ndarray)
     if scale is None or moments is not None or not kept or held_bytes(view) > SHARED_UP_TO:
         return scale_view(view, name, scale, moments)
-    return shared(_scale_first, (name, scale), [view], None)
-
-
-def _scale_first(what: tuple[str, Scaling], views: Sequence[Any]) -> Any:
-    return scale_view(views[0], *what)
+    return shared(lambda what, arrays: scale_view(arrays[0], *what), (name, scale), [view], None)
 
 
 def scale_view(view: Any, name: str, scale: Scaling, moments: Moments | None = None) -> Any:

@@ -20,7 +20,8 @@ def eigh(A: Array, *, overwrite: bool = False) -> tuple[Array, Array]:
     if overwrite and A.shape[0] > 2000:  # saves memory; below that size, a copy does not matter
         return scipy.linalg.eigh(A.T, driver="evd", overwrite_a=True, check_finite=False)
     try:
-        return tuple(np.linalg.eigh(A))
+        w, V = np.linalg.eigh(A)
+        return w, V
     except np.linalg.LinAlgError:
         return scipy.linalg.eigh(A, driver="ev")
 
