@@ -253,14 +253,8 @@ class TakesFiles(MultiViewClusterer):
         -------
         Views
         """
-        return self._open(X) if self._in_chunks(X) else super().check(X)
-
-    def _in_chunks(self, X: Any) -> bool:
-        """Whether X must be read in chunks."""
-        return is_large(X)
-
-    def _open(self, X: Any) -> Views:
-        """Check parameters and sizes of views that are read in chunks; nothing else is read."""
+        if not self._in_chunks(X):
+            return super().check(X)
         self._check_params()
         if self.views is not None:
             raise ValueError(
@@ -275,3 +269,7 @@ class TakesFiles(MultiViewClusterer):
         self._check_counts(views.n_samples)
         self._check_scales(len(views.arrays))
         return views
+
+    def _in_chunks(self, X: Any) -> bool:
+        """Whether X must be read in chunks."""
+        return is_large(X)

@@ -60,8 +60,8 @@ class Parquet:
         with self._lock:
             if self._kept[0] != groups:
                 table = self._file.read_row_groups(list(groups), use_threads=False)
-                found = [table.column(i).to_numpy() for i in self._columns]
-                self._kept = groups, np.column_stack(found).astype(np.float64)
+                columns_read = [table.column(i).to_numpy() for i in self._columns]
+                self._kept = groups, np.column_stack(columns_read).astype(np.float64)
             values = self._kept[1]
         start = 0 if first == 0 else int(self._ends[first - 1])
         return values[rows.start - start : rows.stop - start, columns]

@@ -76,7 +76,12 @@ def graph_eigenvectors(W: Array, n_clusters: int) -> tuple[np.ndarray, np.ndarra
         degrees = array_namespace(W).sum(W, axis=1)
         root = inverse_root(degrees)
         N = root[:, None] * W * root[None, :]
-    w, Y = _top_eigenvectors(N, n_clusters)
+    n, on_device = W.shape[0], not (sp.issparse(W) or is_numpy_array(W))
+    if n > EXACT_BELOW and n_clusters < n // 4 and not on_device:
+        start = np.random.RandomState(0).uniform(size=n)  # fixed: the result is a function of N
+        with suppress(ArpackNoConvergence):  # many equal eigenvalues: many pieces without links
+            return *eigsh(N, n_clusters, which="LA", v0=start.astype(N.dtype)), degrees
+    w, Y = highest_eigenpairs(N.toarray() if sp.issparse(N) else N, n_clusters)
     return to_numpy(w), to_numpy(Y), to_numpy(degrees)
 
 
@@ -97,16 +102,6 @@ def _piece_eigenvectors(W: Any, degrees: np.ndarray, c: int) -> np.ndarray | Non
     return inside * np.sqrt(degrees[:, None] / (degrees @ inside))
 
 
-def _top_eigenvectors(N: Array, c: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the c largest eigenvalues of a symmetric matrix, and their eigenvectors."""
-    n, on_device = N.shape[0], not (sp.issparse(N) or is_numpy_array(N))
-    if n > EXACT_BELOW and c < n // 4 and not on_device:
-        start = np.random.RandomState(0).uniform(size=n)  # fixed: the result is a function of N
-        with suppress(ArpackNoConvergence):  # many equal eigenvalues: many pieces without links
-            return eigsh(N, c, which="LA", v0=start.astype(N.dtype))
-    return highest_eigenpairs(N.toarray() if sp.issparse(N) else N, c)
-
-
 def spectral_clustering(
     W: Array, n_clusters: int, *, n_init: int = 20, random_state: RandomState = None
 ) -> np.ndarray:
@@ -120,8 +115,8 @@ def spectral_clustering(
     (1, 1, 2)
     """
     Y = settled(spectral_embedding(W, n_clusters))
-    with quiet_kmeans():
-        return restarted(Y, n_clusters, n_init, random_state).fit(Y).labels_
+    model = kmeans(Y, n_clusters, n_init=n_init, random_state=random_state, sample=len(Y))
+    return model.labels_
 
 
 def unit_rows(Y: Array) -> Array:

@@ -319,10 +319,7 @@ def _from_chunk(chunk: Any, first: int, view: int, k: int, queries: Array, own: 
 
 
 class Pairs(NamedTuple):
-    """Samples that search, ascending, with what they found: one pair in every entry.
-
-    In the own cell every sample is there once, with rows of ids and squares.
-    """
+    """Samples that search, ascending, with what they found: one pair in every entry."""
 
     rows: np.ndarray
     ids: np.ndarray
@@ -361,23 +358,19 @@ def search_cells(
 
         def here(group: Span) -> list[Pairs]:
             rows = zip(*lists, strict=True)
-            return _divided(
-                [_members(*row, **fixed, group=group) for row in rows], probe, k, firsts
-            )
+            return _divided([_members(*row, **fixed, group=group) for row in rows], k, firsts)
 
         if not workers.remote:
             return [list(parts) for parts in zip(*workers.map(here, groups), strict=True)]
         results = [  # only members of cells are sent, and let go before the next group is made
-            workers.submit(
-                _divided, workers.map(_members, *lists, **fixed, group=group), probe, k, firsts
-            )
+            workers.submit(_divided, workers.map(_members, *lists, **fixed, group=group), k, firsts)
             for group in groups
         ]
         numbers = range(len(spans))
         return [[workers.submit(_part, result, i) for result in results] for i in numbers]
 
-    found = workers.map(_placed, spans, searched([None] * len(chunks), 0), k=k)
-    for probe in range(1, probes):
+    found: list[Any] = [None] * len(chunks)
+    for probe in range(probes):
         found = workers.map(_merge, spans, found, searched(found, probe), k=k)
     return found
 
@@ -396,18 +389,10 @@ def _members(
     return X[base], base + first, own[base], X[rows], rows + first, asked[rows], limits
 
 
-def _divided(parts: Sequence[Any], probe: int, k: int, firsts: Sequence[int]) -> list[Pairs]:
-    """What is found in a group of cells, for every chunk what its own samples found.
-
-    In their own cells, which are searched first, samples find rows of k; in the others, where a
-    k-th neighbor is known, pairs.
-    """
-    none = (0, k) if probe == 0 else (0,)
-    found = [_narrow(np.empty(0, int), np.empty(none, int), np.empty(none, parts[0][0].dtype))]
+def _divided(parts: Sequence[Any], k: int, firsts: Sequence[int]) -> list[Pairs]:
+    """What is found in a group of cells, for every chunk what its own samples found."""
+    found = [_narrow(np.empty(0, int), np.empty(0, int), np.empty(0, parts[0][0].dtype))]
     for Q, rows, limits, B, ids in _by_cell(parts):
-        if probe == 0:
-            found.append(_narrow(rows, *nearest_of(Q, rows, B, ids, k)[:2]))
-            continue
         free = np.isinf(limits)  # no k-th neighbor is known
         if free.any():
             found.append(_pairs(rows[free], nearest_of(Q[free], rows[free], B, ids, k)))
@@ -489,18 +474,12 @@ def nearest_of(X: Array, own: np.ndarray, base: Array, ids: np.ndarray, k: int) 
     return Found(*(np.take_along_axis(A, others, axis=1) for A in (numbers, squares)))
 
 
-def _placed(span: Span, parts: Sequence[Pairs], k: int) -> Found:
-    """What the samples of one chunk found in their own cells."""
-    rows, ids, squares = _joined(parts)
-    wide = span[1] - span[0], k
-    found = Found(np.full(wide, -1, ids.dtype), np.full(wide, np.inf, squares.dtype))
-    found.ids[rows - span[0]], found.squares[rows - span[0]] = ids, squares
-    return found
-
-
-def _merge(span: Span, known: Found, parts: Sequence[Pairs], k: int) -> Found:
+def _merge(span: Span, known: Found | None, parts: Sequence[Pairs], k: int) -> Found:
     """Keep the best of what is known and found for the samples of one chunk."""
     start, stop = span
+    wide, (_, ids, squares) = (stop - start, k), parts[0]
+    if known is None:
+        known = Found(np.full(wide, -1, ids.dtype), np.full(wide, np.inf, squares.dtype))
     found = Found(known.ids.copy(), known.squares.copy())
     touched = np.unique(np.concatenate([part.rows for part in parts])) - start
     some = Found(found.ids[touched], found.squares[touched])

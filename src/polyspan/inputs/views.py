@@ -268,16 +268,12 @@ def _check_one(view: Any, name: str, estimator: Any, new: bool = False) -> Any:
     if view.dtype not in (np.float32, np.float64):
         with np.errstate(over="ignore"):  # too large a long double becomes inf, refused later
             view = view.astype(np.float32 if view.dtype == np.float16 else np.float64)
-    return _canonical(view) if sp.issparse(view) else view
-
-
-def _canonical(view: Any) -> Any:
-    """Return a csr_array without duplicates or stored zeros; copies if needed."""
-    view = sp.csr_array(view)  # shares the data
-    if not view.has_canonical_format or np.any(view.data == 0):
-        view = view.copy()
-        view.sum_duplicates()
-        view.eliminate_zeros()
+    if sp.issparse(view):  # without duplicates and stored zeros
+        view = sp.csr_array(view)  # shares the data
+        if not view.has_canonical_format or np.any(view.data == 0):
+            view = view.copy()
+            view.sum_duplicates()
+            view.eliminate_zeros()
     return view
 
 
