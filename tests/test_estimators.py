@@ -603,7 +603,7 @@ def test_what_cannot_be_clustered_is_refused_before_any_work(name):
             "cuts of nothing",
             {"views": [slice(0, 6), slice(14, 20)]},
             whole,
-            r"^views\[1\]=.* selects no columns of X",
+            r"^views\[1\]=.* does not select columns of X",
         ),
         ("no cuts", {"views": 3}, whole, "^views must be a list with one slice"),
     ]

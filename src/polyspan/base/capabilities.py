@@ -169,16 +169,13 @@ class RepresentationClusterer(Iterative):
     def _kept(self, views: Views, Xs: list[Array]) -> dict[str, Any]:
         """What new samples are scaled by and compared with."""
         moments = feature_moments(views, self._scalings(views))
-
-        def own(X: Array) -> Array:
-            """A view that was not scaled is the user's, who may change it."""
-            if sp.issparse(X):
-                return X.copy()
-            return np.array(to_numpy(X), copy=any(X is view for view in views.arrays))
-
+        theirs = set(map(id, views.arrays))  # a view that was not scaled is the user's to change
+        Xs = [
+            X.copy() if sp.issparse(X) else np.array(to_numpy(X), copy=id(X) in theirs) for X in Xs
+        ]
         return {
             "_moments": [of_view and tuple(map(to_numpy, of_view)) for of_view in moments],
-            "_dictionary": [filled(own(X)) for X in Xs],
+            "_dictionary": list(map(filled, Xs)),
         }
 
     def predict(self, X: Any) -> np.ndarray:
@@ -256,14 +253,8 @@ class TakesFiles(MultiViewClusterer):
         -------
         Views
         """
-        return self._open(X) if self._in_chunks(X) else super().check(X)
-
-    def _in_chunks(self, X: Any) -> bool:
-        """Whether X must be read in chunks."""
-        return is_large(X)
-
-    def _open(self, X: Any) -> Views:
-        """Check parameters and sizes of views that are read in chunks; nothing else is read."""
+        if not self._in_chunks(X):
+            return super().check(X)
         self._check_params()
         if self.views is not None:
             raise ValueError(
@@ -278,3 +269,7 @@ class TakesFiles(MultiViewClusterer):
         self._check_counts(views.n_samples)
         self._check_scales(len(views.arrays))
         return views
+
+    def _in_chunks(self, X: Any) -> bool:
+        """Whether X must be read in chunks."""
+        return is_large(X)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
-from inspect import Parameter, Signature
+from inspect import Signature, signature
 from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self, dataclass_transform
@@ -51,27 +51,6 @@ class ViewTags(Tags):
     one_solution: bool = False  # what it learns depends neither on seed nor on order of samples
 
 
-def _signature(cls: Any) -> Signature:
-    """The constructor as people read it: what may be positional, then the method's own parameters.
-
-    The order of keywords does not matter to calls; a dataclass has those of the bases first.
-    """
-    order = [name for base in cls.__mro__ for name in vars(base).get("__annotations__", {})]
-    declared = {field.name: field for field in fields(cls) if field.init}
-    parameters = [
-        Parameter(
-            name,
-            Parameter.KEYWORD_ONLY if declared[name].kw_only else Parameter.POSITIONAL_OR_KEYWORD,
-            default=declared[name].default,
-            annotation=declared[name].type,
-        )
-        for name in dict.fromkeys(order)
-        if name in declared
-    ]
-    parameters.sort(key=lambda parameter: parameter.kind)  # stable: positional first
-    return Signature([Parameter("self", Parameter.POSITIONAL_OR_KEYWORD), *parameters])
-
-
 @dataclass_transform(kw_only_default=True, field_specifiers=(param, fitted))
 class Declared:
     """Classes whose constructor is made from the parameters that they declare."""
@@ -79,7 +58,13 @@ class Declared:
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         dataclass(eq=False, repr=False, kw_only=True)(cls)
-        cls.__init__.__signature__ = _signature(cls)  # type: ignore[attr-defined]
+        # As people read it: what may be positional, then the method's own parameters. The order of
+        # keywords does not matter to calls; a dataclass has those of the bases first.
+        declared = dict(signature(cls.__init__).parameters)
+        order = [name for base in cls.__mro__ for name in vars(base).get("__annotations__", {})]
+        own_first = [declared[name] for name in dict.fromkeys(["self", *order]) if name in declared]
+        shown = Signature(sorted(own_first, key=lambda parameter: parameter.kind))
+        cls.__init__.__signature__ = shown  # type: ignore[attr-defined]
 
 
 class MultiViewClusterer(Declared, ClusterMixin, BaseEstimator):
@@ -220,7 +205,7 @@ class MultiViewClusterer(Declared, ClusterMixin, BaseEstimator):
         after = {field.name for field in fields(self) if field.metadata.get("after")}
         after |= set() if self.solve_counts else {"n_clusters"}
         params = {k: _frozen(v) for k, v in self.get_params(deep=False).items() if k not in after}
-        problem = Problem(type(self), tuple(sorted(params.items())), _frozen(views.used))
+        problem = type(self), tuple(sorted(params.items())), _frozen(views.used)
         return shared(solve_problem, problem, views.arrays, None)
 
     def _kept(self, views: Views, Xs: list[Array]) -> dict[str, Any]:
@@ -390,8 +375,7 @@ class MultiViewClusterer(Declared, ClusterMixin, BaseEstimator):
         ids = getattr(self, "sample_ids_", np.arange(len(self.labels_)))
         name = getattr(self, "_id_name", "sample")
         columns = {"id" if name in ("cluster", "certainty") else name: ids, "cluster": self.labels_}
-        certainty = getattr(self, "certainty_", None)
-        if certainty is not None:
+        if (certainty := getattr(self, "certainty_", None)) is not None:
             columns["certainty"] = certainty
         return pandas.DataFrame(columns)
 
@@ -483,8 +467,7 @@ class MultiViewClusterer(Declared, ClusterMixin, BaseEstimator):
     def _views_of(self, X: Any, name: str) -> Any:
         """The views that were given, or those of the fit."""
         check_is_fitted(self, "labels_")
-        if X is None:
-            X = getattr(self, "_fitted_on", None)
+        X = getattr(self, "_fitted_on", None) if X is None else X
         if X is None:
             raise ValueError(
                 f"{name}: this model was loaded or copied and has no views: pass those of the fit."
@@ -520,18 +503,14 @@ def fitted_names(cls: type[MultiViewClusterer]) -> set[str]:
     return {field.name for field in fields(cls) if not field.init}
 
 
-class Problem(NamedTuple):
-    """Everything a solver may use besides the data; also the key of its solution."""
+def solve_problem(problem: tuple[Any, ...], arrays: Sequence[Array]) -> Outcome:
+    """Solve with a new model of this class that has these parameters and no others.
 
-    method: type[MultiViewClusterer]
-    params: tuple[tuple[str, Any], ...]
-    used: tuple[int, ...] | None  # which of the views that were given are left
-
-
-def solve_problem(problem: Problem, arrays: Sequence[Array]) -> Outcome:
-    """Solve with a new model that has these parameters and no others."""
-    model = problem.method(**dict(problem.params))
-    views = Views(list(arrays), [str(k) for k in range(len(arrays))], used=problem.used)
+    The problem also says which of the views that were given are left.
+    """
+    method, params, used = problem
+    model = method(**dict(params))
+    views = Views(list(arrays), [str(k) for k in range(len(arrays))], used=used)
     return model.solve(views, model.scaled(views))
 
 

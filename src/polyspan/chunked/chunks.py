@@ -162,7 +162,7 @@ class Inspected(NamedTuple):
 
 def inspect(chunk: Any) -> list[Inspected]:
     """Inspect the rows of a chunk before they are scaled."""
-    found = []
+    inspected = []
     parts = (chunk.read(k) for k in range(len(chunk))) if isinstance(chunk, Rows) else chunk
     for part in parts:
         part = part.toarray() if sp.issparse(part) else part
@@ -174,8 +174,8 @@ def inspect(chunk: Any) -> list[Inspected]:
         mean = (clean / units).sum(axis=0) / max(1, len(clean))
         squares = ((clean / units - mean) ** 2).sum(axis=0)
         rows = clean.astype(np.float32) if part.dtype == np.float32 else clean
-        found.append(Inspected(content, size, mean * units, squares, directions(rows)))
-    return found
+        inspected.append(Inspected(content, size, mean * units, squares, directions(rows)))
+    return inspected
 
 
 def contents(seen: Sequence[Sequence[Inspected]]) -> list[Content]:
@@ -218,21 +218,19 @@ def standardize(chunks: Sequence[Sequence[Inspected]]) -> list[tuple[np.ndarray,
     >>> np.allclose(size * mean, X.mean(axis=0)), np.allclose(size * spread, X.std(axis=0))
     (True, True)
     """
-    found: list[tuple[np.ndarray, ...]] = []
+    moments: list[tuple[np.ndarray, ...]] = []
     for parts in zip(*chunks, strict=True):
         size = np.max([part.size for part in parts], axis=0)
         size[size == 0] = 1
         count, mean, squares = 0, 0.0 * size, 0.0 * size
         for part in parts:  # combine sums of squares about two means into one about their mean
             length = int(np.sum(~part.content.gone))
-            if not length:
-                continue
-            gap, total = part.mean / size - mean, count + length
+            gap, total = part.mean / size - mean, max(1, count + length)
             squares += part.squares * (part.size / size) ** 2 + gap**2 * count * length / total
             mean += gap * length / total
-            count = total
-        found.append((size, mean, np.sqrt(squares / count)))
-    return found
+            count += length
+        moments.append((size, mean, np.sqrt(squares / count)))
+    return moments
 
 
 def dask_chunks(client: Any, views: Sequence[Any], size: int) -> tuple[list[Any], list[Span]]:

@@ -11,7 +11,7 @@ the cache, and a chunk has most of its links inside.
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -152,14 +152,6 @@ def _mean(
     return sp.csr_array((data, rows.indices, rows.indptr), shape=rows.shape)
 
 
-class Moved(NamedTuple):
-    """Samples on their way: their rows in every view, their numbers and cells."""
-
-    views: list[Array]
-    ids: np.ndarray
-    cells: np.ndarray
-
-
 def drawn_samples(
     workers: Any, chunks: list[Any], spans: list[Span], view: int, order: np.ndarray | None = None
 ) -> Array:
@@ -237,18 +229,15 @@ def _cells(chunk: Any, span: Span, tree: search.Tree) -> np.ndarray:
     return cells
 
 
-def _by_goal(chunk: Any, cells: np.ndarray, span: Span, goals: np.ndarray) -> list[Moved]:
-    """Samples of a chunk by the chunk they go to."""
-    found = []
-    for goal in range(goals[-1] + 1):
-        rows = np.flatnonzero(goals[cells] == goal)
-        found.append(Moved(take(chunk, rows), rows + span[0], cells[rows]))
-    return found
+def _by_goal(chunk: Any, cells: np.ndarray, span: Span, goals: np.ndarray) -> list[Any]:
+    """Samples of a chunk by the chunk they go to: rows in every view, numbers, and cells."""
+    moved = [np.flatnonzero(goals[cells] == goal) for goal in range(goals[-1] + 1)]
+    return [(take(chunk, rows), rows + span[0], cells[rows]) for rows in moved]
 
 
-def _arrived(parts: Sequence[Moved]) -> tuple[list[Array], np.ndarray]:
+def _arrived(parts: Sequence[Any]) -> tuple[list[Array], np.ndarray]:
     """Samples that come from all chunks, by cell, and their numbers."""
-    ids, cells = (np.concatenate([part[i] for part in parts]) for i in (1, 2))
-    order = np.argsort(cells, kind="stable")
-    views = [stack(several)[order] for several in zip(*(part.views for part in parts), strict=True)]
-    return views, ids[order]
+    chunks, ids, cells = zip(*parts, strict=True)
+    order = np.argsort(np.concatenate(cells), kind="stable")
+    views = [stack(several)[order] for several in zip(*chunks, strict=True)]
+    return views, np.concatenate(ids)[order]

@@ -60,8 +60,8 @@ class Parquet:
         with self._lock:
             if self._kept[0] != groups:
                 table = self._file.read_row_groups(list(groups), use_threads=False)
-                found = [table.column(i).to_numpy() for i in self._columns]
-                self._kept = groups, np.column_stack(found).astype(np.float64)
+                columns_read = [table.column(i).to_numpy() for i in self._columns]
+                self._kept = groups, np.column_stack(columns_read).astype(np.float64)
             values = self._kept[1]
         start = 0 if first == 0 else int(self._ends[first - 1])
         return values[rows.start - start : rows.stop - start, columns]
@@ -133,8 +133,7 @@ def open_views(X: Any) -> tuple[list[Any], list[str]]:
         named = {name: X[key] for name, key in names_of(X).items()}
     else:
         named = {str(k): view for k, view in enumerate(_several(X))}
-    views = [_open(view, name) for name, view in named.items()]
-    names = list(named)
+    names, views = list(named), [_open(view, name) for name, view in named.items()]
     for view, name in zip(views, names, strict=True):
         if len(view.shape) != 2 or 0 in view.shape:
             raise ValueError(
@@ -150,9 +149,8 @@ def open_views(X: Any) -> tuple[list[Any], list[str]]:
 
 def _check_ids(views: list[Any], names: list[str]) -> None:
     """Refuse Parquet files whose ids differ: rows that are read in chunks are matched by order."""
-    pairs = zip(names, views, strict=True)
-    all_ids = [(name, view.ids()) for name, view in pairs if isinstance(view, Parquet)]
-    known = [(name, ids) for name, ids in all_ids if ids is not None]
+    files = [pair for pair in zip(names, views, strict=True) if isinstance(pair[1], Parquet)]
+    known = [(name, ids) for name, view in files if (ids := view.ids()) is not None]
     for name, ids in known[1:]:
         first, wanted = known[0]
         if ids != wanted:
@@ -189,21 +187,17 @@ def _open(view: Any, name: str) -> Any:
             "in chunks, by order: give it as an array with the samples in their order."
         )
     if is_dask(view):
-        _check_dask(view, name)
+        # Tables, and arrays made from them, do not know their number of rows.
+        is_array = hasattr(type(view), "chunks")
+        if not is_array or any(np.isnan(size) for sizes in view.chunks for size in sizes):
+            what = "dask array with chunks of unknown size" if is_array else "dask table"
+            raise ValueError(
+                f"{view_title(name)} is a {what}: give the array that the table's "
+                "to_dask_array(lengths=True) returns."
+            )
     if not hasattr(view, "shape"):
         view = np.asarray(view)
     kind = getattr(np.dtype(getattr(view, "dtype", float)), "kind", "f")
     if kind not in "fiub":
         raise ValueError(f"{view_title(name)} holds {view.dtype} values: convert them to numbers.")
     return view
-
-
-def _check_dask(view: Any, name: str) -> None:
-    """Refuse dask tables, and arrays made from them that do not know their number of rows."""
-    is_array = hasattr(type(view), "chunks")
-    if not is_array or any(np.isnan(size) for sizes in view.chunks for size in sizes):
-        what = "dask array with chunks of unknown size" if is_array else "dask table"
-        raise ValueError(
-            f"{view_title(name)} is a {what}: give the array that the table's "
-            "to_dask_array(lengths=True) returns."
-        )

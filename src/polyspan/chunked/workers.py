@@ -49,15 +49,11 @@ class Cluster:
 
     def share(self, value: Any) -> Any:
         """Send a value once for many calls; unlike scattered data, it survives a lost worker."""
-        return self.submit(_same, value)
+        return self.submit(lambda same: same, value)
 
     def collect(self, results: Any) -> Any:
         """Bring results to this process."""
         return self.client.gather(results)
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 def active_client(views: Sequence[Any]) -> Any:

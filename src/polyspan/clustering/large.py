@@ -68,7 +68,11 @@ def cluster_graph(
     (1, 1, 2)
     """
     n, size = W.shape[0], min(2 * n_clusters, W.shape[0])
-    root, labels = _roots(W, n_clusters), np.empty(W.shape[0], dtype=np.int32)
+    root = inverse_root(np.asarray(W.sum(axis=1), dtype=np.float64).ravel())
+    # What is strongly connected in a symmetric graph is connected; it takes a quarter of the time.
+    _, piece = connected_components(W, connection="strong")
+    root[np.bincount(piece)[piece] < n / (10 * n_clusters)] = 0
+    labels = np.empty(n, dtype=np.int32)
     with Threads() as workers:
         spans = bounds(n, ROWS)
         Y = first_vectors(workers, W, root, size, n_clusters)
@@ -81,15 +85,6 @@ def cluster_graph(
             order=order, start=[Y[rows] for rows in numbers],
         )  # fmt: skip
     return labels
-
-
-def _roots(W: sp.csr_array, n_clusters: int) -> np.ndarray:
-    """Inverse roots of the degrees, 0 in pieces of less than a tenth of an average cluster."""
-    root = inverse_root(np.asarray(W.sum(axis=1), dtype=np.float64).ravel())
-    # What is strongly connected in a symmetric graph is connected; it takes a quarter of the time.
-    _, piece = connected_components(W, connection="strong")
-    root[np.bincount(piece)[piece] < W.shape[0] / (10 * n_clusters)] = 0
-    return root
 
 
 def first_vectors(

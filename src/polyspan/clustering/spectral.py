@@ -65,25 +65,24 @@ def graph_eigenvectors(W: Array, n_clusters: int) -> tuple[np.ndarray, np.ndarra
     >>> w.round(12), Y.shape
     (array([1., 1.]), (6, 2))
     """
-    if sp.issparse(W) or is_numpy_array(W):
+    if sp.issparse(W):
         degrees = np.asarray(W.sum(axis=1)).ravel()
-        root = inverse_root(degrees)
-        pieces = _piece_eigenvectors(W, degrees, n_clusters) if sp.issparse(W) else None
+        pieces = _piece_eigenvectors(W, degrees, n_clusters)
         if pieces is not None:
             return np.ones(n_clusters), pieces, degrees
-        if sp.issparse(W):
-            N = sp.diags_array(root) @ W @ sp.diags_array(root)
-        else:
-            N = root[:, None] * W * root
-        w, Y = _top_eigenvectors(N, n_clusters)
-    else:  # on another device: its own dense solver
-        xp = array_namespace(W)
-        degrees = xp.sum(W, axis=1)
+        D = sp.diags_array(inverse_root(degrees))
+        N = D @ W @ D
+    else:
+        degrees = array_namespace(W).sum(W, axis=1)
         root = inverse_root(degrees)
-        w, Y = xp.linalg.eigh(root[:, None] * W * root[None, :])
-        w, Y = to_numpy(w[-n_clusters:]), to_numpy(Y[:, -n_clusters:])
-        degrees = to_numpy(degrees)
-    return w, Y, degrees
+        N = root[:, None] * W * root[None, :]
+    n, on_device = W.shape[0], not (sp.issparse(W) or is_numpy_array(W))
+    if n > EXACT_BELOW and n_clusters < n // 4 and not on_device:
+        start = np.random.RandomState(0).uniform(size=n)  # fixed: the result is a function of N
+        with suppress(ArpackNoConvergence):  # many equal eigenvalues: many pieces without links
+            return *eigsh(N, n_clusters, which="LA", v0=start.astype(N.dtype)), degrees
+    w, Y = highest_eigenpairs(N.toarray() if sp.issparse(N) else N, n_clusters)
+    return to_numpy(w), to_numpy(Y), to_numpy(degrees)
 
 
 def _piece_eigenvectors(W: Any, degrees: np.ndarray, c: int) -> np.ndarray | None:
@@ -103,16 +102,6 @@ def _piece_eigenvectors(W: Any, degrees: np.ndarray, c: int) -> np.ndarray | Non
     return inside * np.sqrt(degrees[:, None] / (degrees @ inside))
 
 
-def _top_eigenvectors(N: Array, c: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the c largest eigenvalues of a symmetric matrix, and their eigenvectors."""
-    n = N.shape[0]
-    if n > EXACT_BELOW and c < n // 4:
-        start = np.random.RandomState(0).uniform(size=n)  # fixed: the result is a function of N
-        with suppress(ArpackNoConvergence):  # many equal eigenvalues: many pieces without links
-            return eigsh(N, c, which="LA", v0=start.astype(N.dtype))
-    return highest_eigenpairs(N.toarray() if sp.issparse(N) else N, c)
-
-
 def spectral_clustering(
     W: Array, n_clusters: int, *, n_init: int = 20, random_state: RandomState = None
 ) -> np.ndarray:
@@ -126,8 +115,8 @@ def spectral_clustering(
     (1, 1, 2)
     """
     Y = settled(spectral_embedding(W, n_clusters))
-    with quiet_kmeans():
-        return restarted(Y, n_clusters, n_init, random_state).fit(Y).labels_
+    model = kmeans(Y, n_clusters, n_init=n_init, random_state=random_state, sample=len(Y))
+    return model.labels_
 
 
 def unit_rows(Y: Array) -> Array:

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from polyspan.graphs import neighbors, ties
 from polyspan.inputs.rows import missing_rows
 from polyspan.runtime.cache import shared
-from polyspan.runtime.memory import available_memory
+from polyspan.runtime.memory import available_memory, check_free
 from polyspan.runtime.threads import bounds
 
 ROWS = 2**16  # of a graph whose entries are looked at together
@@ -191,13 +191,10 @@ def _from_many(X: Any, there: np.ndarray, n: int, k: int, device: str | None) ->
 
 def _check_crowd(entries: int, left: int, done: int) -> None:
     """Refuse graphs that do not fit in memory, because very many samples are equally far."""
-    need, free = 64 * entries * left / done, available_memory()
-    if free is not None and need > free:
-        raise MemoryError(
-            f"A sample has {entries / done:.0f} neighbors at equal distances on average, and "
-            f"their graph needs about {need / 2**30:.0f} GiB, but {free / 2**30:.0f} GiB are "
-            "free: leave out views in which most samples are equal, or scale them in another way."
-        )
+    crowd = f"A sample has {entries / done:.0f} neighbors at equal distances on average"
+    hint = "leave out views in which most samples are equal, or scale them in another way"
+    graph = f"{crowd}, and their graph needs about {{}} GiB"
+    check_free(64 * entries * left / done, available_memory(), graph, hint)
 
 
 def entry_rows(A: sp.csr_array) -> np.ndarray:

@@ -318,23 +318,8 @@ def _from_chunk(chunk: Any, first: int, view: int, k: int, queries: Array, own: 
     return nearest_of(queries, own, X, np.arange(first, first + X.shape[0]), k)
 
 
-class Members(NamedTuple):
-    """Samples of a chunk that live in a group of cells, and those that search it."""
-
-    base: Array
-    base_ids: np.ndarray
-    base_cells: np.ndarray
-    queries: Array
-    query_ids: np.ndarray
-    query_cells: np.ndarray
-    limits: np.ndarray  # only what is as close, as a squared distance, is wanted
-
-
 class Pairs(NamedTuple):
-    """Samples that search, ascending, with what they found: one pair in every entry.
-
-    In the own cell every sample is there once, with rows of ids and squares.
-    """
+    """Samples that search, ascending, with what they found: one pair in every entry."""
 
     rows: np.ndarray
     ids: np.ndarray
@@ -373,49 +358,41 @@ def search_cells(
 
         def here(group: Span) -> list[Pairs]:
             rows = zip(*lists, strict=True)
-            return _divided(
-                [_members(*row, **fixed, group=group) for row in rows], probe, k, firsts
-            )
+            return _divided([_members(*row, **fixed, group=group) for row in rows], k, firsts)
 
         if not workers.remote:
             return [list(parts) for parts in zip(*workers.map(here, groups), strict=True)]
         results = [  # only members of cells are sent, and let go before the next group is made
-            workers.submit(
-                _divided, workers.map(_members, *lists, **fixed, group=group), probe, k, firsts
-            )
+            workers.submit(_divided, workers.map(_members, *lists, **fixed, group=group), k, firsts)
             for group in groups
         ]
         numbers = range(len(spans))
         return [[workers.submit(_part, result, i) for result in results] for i in numbers]
 
-    found = workers.map(_placed, spans, searched([None] * len(chunks), 0), k=k)
-    for probe in range(1, probes):
+    found: list[Any] = [None] * len(chunks)
+    for probe in range(probes):
         found = workers.map(_merge, spans, found, searched(found, probe), k=k)
     return found
 
 
 def _members(
     chunk: Any, cells: np.ndarray, first: int, known: Any, view: int, probe: int, group: Span
-) -> Members:
+) -> tuple[Array, ...]:
+    """Rows, numbers and cells of the samples that live in a group of cells, then of those that ask.
+
+    Last is the squared distance up to which neighbors are wanted.
+    """
     X, own, asked = chunk[view], cells[:, 0], cells[:, probe]
     base = np.flatnonzero((own >= group[0]) & (own < group[1]))
     rows = np.flatnonzero((asked >= group[0]) & (asked < group[1]))
     limits = np.full(len(rows), np.inf) if known is None else known.squares[rows, -1]
-    return Members(X[base], base + first, own[base], X[rows], rows + first, asked[rows], limits)
+    return X[base], base + first, own[base], X[rows], rows + first, asked[rows], limits
 
 
-def _divided(parts: Sequence[Members], probe: int, k: int, firsts: Sequence[int]) -> list[Pairs]:
-    """What is found in a group of cells, for every chunk what its own samples found.
-
-    In their own cells, which are searched first, samples find rows of k; in the others, where a
-    k-th neighbor is known, pairs.
-    """
-    none = (0, k) if probe == 0 else (0,)
-    found = [_narrow(np.empty(0, int), np.empty(none, int), np.empty(none, parts[0].base.dtype))]
+def _divided(parts: Sequence[Any], k: int, firsts: Sequence[int]) -> list[Pairs]:
+    """What is found in a group of cells, for every chunk what its own samples found."""
+    found = [_narrow(np.empty(0, int), np.empty(0, int), np.empty(0, parts[0][0].dtype))]
     for Q, rows, limits, B, ids in _by_cell(parts):
-        if probe == 0:
-            found.append(_narrow(rows, *nearest_of(Q, rows, B, ids, k)[:2]))
-            continue
         free = np.isinf(limits)  # no k-th neighbor is known
         if free.any():
             found.append(_pairs(rows[free], nearest_of(Q[free], rows[free], B, ids, k)))
@@ -432,14 +409,12 @@ def _part(parts: Sequence[Pairs], i: int) -> Pairs:
     return Pairs(*(part.copy() for part in parts[i]))
 
 
-def _by_cell(parts: Sequence[Members]) -> Iterator[tuple[Any, ...]]:
+def _by_cell(parts: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
     """Samples that search a cell with their numbers and limits, and those in it with theirs."""
-    every = Members(*(stack(several) for several in zip(*parts, strict=True)))
-    for cell in np.unique(every.base_cells):
-        lives = np.flatnonzero(every.base_cells == cell)
-        asks = np.flatnonzero(every.query_cells == cell)
-        searching = every.queries[asks], every.query_ids[asks], every.limits[asks]
-        yield *searching, every.base[lives], every.base_ids[lives]
+    X, ids, homes, Q, rows, targets, limits = map(stack, zip(*parts, strict=True))
+    for cell in np.unique(homes):
+        lives, asks = np.flatnonzero(homes == cell), np.flatnonzero(targets == cell)
+        yield Q[asks], rows[asks], limits[asks], X[lives], ids[lives]
 
 
 def _closer(Q: Array, rows: np.ndarray, limits: np.ndarray, B: Array, ids: np.ndarray) -> Pairs:
@@ -499,18 +474,12 @@ def nearest_of(X: Array, own: np.ndarray, base: Array, ids: np.ndarray, k: int) 
     return Found(*(np.take_along_axis(A, others, axis=1) for A in (numbers, squares)))
 
 
-def _placed(span: Span, parts: Sequence[Pairs], k: int) -> Found:
-    """What the samples of one chunk found in their own cells."""
-    rows, ids, squares = _joined(parts)
-    wide = span[1] - span[0], k
-    found = Found(np.full(wide, -1, ids.dtype), np.full(wide, np.inf, squares.dtype))
-    found.ids[rows - span[0]], found.squares[rows - span[0]] = ids, squares
-    return found
-
-
-def _merge(span: Span, known: Found, parts: Sequence[Pairs], k: int) -> Found:
+def _merge(span: Span, known: Found | None, parts: Sequence[Pairs], k: int) -> Found:
     """Keep the best of what is known and found for the samples of one chunk."""
     start, stop = span
+    wide, (_, ids, squares) = (stop - start, k), parts[0]
+    if known is None:
+        known = Found(np.full(wide, -1, ids.dtype), np.full(wide, np.inf, squares.dtype))
     found = Found(known.ids.copy(), known.squares.copy())
     touched = np.unique(np.concatenate([part.rows for part in parts])) - start
     some = Found(found.ids[touched], found.squares[touched])

@@ -273,12 +273,9 @@ def incomplete_laplacian(Xs: Sequence[Array], n_neighbors: int, **params: Any) -
 def _spread(A: Array, gone: Array) -> Array:
     """Expand a matrix over the present samples to all samples, with zeros for the others."""
     xp = array_namespace(A)
-    there = astype(~gone, xp.int64)
-    edge = xp.zeros((A.shape[0], 1), dtype=A.dtype, device=device(A))
-    A = xp.concat([A, edge], axis=1)
-    A = xp.concat([A, xp.zeros_like(A[:1, :])], axis=0)
-    place = xp.where(gone, A.shape[0] - 1, xp.cumulative_sum(there) - 1)
-    return xp.take(xp.take(A, place, axis=0), place, axis=1)
+    place = xp.clip(xp.cumulative_sum(astype(~gone, xp.int64)) - 1, min=0)
+    A = xp.take(xp.take(A, place, axis=0), place, axis=1)
+    return xp.where(gone[:, None] | gone[None, :], xp.zeros_like(A), A)
 
 
 def normalized(W: Array) -> Array:

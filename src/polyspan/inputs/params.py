@@ -46,13 +46,9 @@ def _is_whole(value: Any) -> bool:
 
 def one_of(*options: Any) -> Check:
     """Check that a value is one of a few options."""
-
-    @allows(" or ".join(map(repr, options)))
-    def check(value: Any) -> bool:
-        # Comparing an array with == would return an array.
-        return isinstance(value, str | None) and value in options
-
-    return check
+    # Comparing an array with == would return an array.
+    among = allows(" or ".join(map(repr, options)))
+    return among(lambda value: isinstance(value, str | None) and value in options)
 
 
 class PerView:
@@ -97,12 +93,8 @@ def real(
 
 def integer(low: int, *, none: str | None = None) -> Check:
     """Check that a value is a whole number of at least ``low`` (or None, which means ``none``)."""
-
-    @allows(f"a whole number >= {low}", none)
-    def check(value: Any) -> bool:
-        return _is_whole(value) and value >= low
-
-    return check
+    enough = allows(f"a whole number >= {low}", none)
+    return enough(lambda value: _is_whole(value) and value >= low)
 
 
 positive = real(0, open_low=True)

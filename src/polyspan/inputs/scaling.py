@@ -11,7 +11,7 @@ from polyspan.inputs.rows import look, missing_rows, present_rows
 from polyspan.inputs.views import Views
 from polyspan.runtime.arrays import to_numpy
 from polyspan.runtime.cache import held_bytes, shared
-from polyspan.runtime.memory import available_memory
+from polyspan.runtime.memory import available_memory, check_free
 from polyspan.runtime.messages import plural, view_title
 
 Scaling = str | None
@@ -63,11 +63,7 @@ def _scaled(view: Any, name: str, scale: Scaling, moments: Moments | None) -> An
     kept = sp.issparse(view) or isinstance(view, np.ndarray)
     if scale is None or moments is not None or not kept or held_bytes(view) > SHARED_UP_TO:
         return scale_view(view, name, scale, moments)
-    return shared(_scale_first, (name, scale), [view], None)
-
-
-def _scale_first(what: tuple[str, Scaling], views: Sequence[Any]) -> Any:
-    return scale_view(views[0], *what)
+    return shared(lambda what, arrays: scale_view(arrays[0], *what), (name, scale), [view], None)
 
 
 def scale_view(view: Any, name: str, scale: Scaling, moments: Moments | None = None) -> Any:
@@ -215,12 +211,9 @@ def _dense(view: Any, name: str, scale: Scaling) -> Any:
 
 def check_dense(view: Any, name: str, scale: Scaling = "standard+unit") -> None:
     """Refuse to make a sparse view dense if it and the copies made by scaling do not fit."""
-    need, free = 4 * view.shape[0] * view.shape[1] * view.dtype.itemsize, available_memory()
-    if free is not None and need > free:
-        raise MemoryError(
-            f'scale="{scale}" makes the sparse {view_title(name)} dense, which needs about '
-            f'{need / 2**30:.0f} GiB, but {free / 2**30:.0f} GiB are free: use scale="unit".'
-        )
+    words = f'scale="{scale}" makes the sparse {view_title(name)} dense, which needs about {{}} GiB'
+    need = 4 * view.shape[0] * view.shape[1] * view.dtype.itemsize
+    check_free(need, available_memory(), words, 'use scale="unit"')
 
 
 def check_products(views: Views, scale: Scale = None) -> None:

@@ -95,20 +95,17 @@ class Views:
         """
         views = self if self.given is None else self.given
         widths = [int(view.shape[1]) for view in views.arrays]
-        known: dict[str, Any] = {
+        known = {
             "view_names_": views.names,
             "_view_widths": widths,
             "n_features_in_": sum(widths) if views.n_features is None else views.n_features,
+            "sample_ids_": views.samples and views.samples.ids,
+            "_id_name": views.samples and views.samples.name,
+            "_view_columns": dict(views.columns) or None,
+            "feature_names_in_": views.feature_names,
+            "_kernel_maps": self.kernel_maps,
         }
-        if views.samples is not None:
-            known |= {"sample_ids_": views.samples.ids, "_id_name": views.samples.name}
-        if views.columns:
-            known["_view_columns"] = dict(views.columns)
-        if views.feature_names is not None:
-            known["feature_names_in_"] = views.feature_names
-        if self.kernel_maps is not None:
-            known["_kernel_maps"] = self.kernel_maps
-        return known
+        return {name: value for name, value in known.items() if value is not None}
 
 
 def check_views(
@@ -256,10 +253,9 @@ def _check_one(view: Any, name: str, estimator: Any, new: bool = False) -> Any:
     if is_array_api_obj(view) and not is_numpy_array(view):
         return _check_foreign(view, name)
     try:
-        # Tables are stored by column: sums would round differently.
-        order = "C" if is_frame(view) or is_other_table(view) else None
-        wanted: dict[str, Any] = {"accept_sparse": "csr", "dtype": "numeric", "order": order}
-        wanted["ensure_all_finite"] = False
+        wanted: dict[str, Any] = {"accept_sparse": "csr", "ensure_all_finite": False}
+        if is_frame(view) or is_other_table(view):
+            wanted["order"] = "C"  # tables are stored by column: sums would round differently
         if estimator is None:
             view = check_array(numbers_of(view), input_name=name, **wanted)
         else:
@@ -272,25 +268,20 @@ def _check_one(view: Any, name: str, estimator: Any, new: bool = False) -> Any:
     if view.dtype not in (np.float32, np.float64):
         with np.errstate(over="ignore"):  # too large a long double becomes inf, refused later
             view = view.astype(np.float32 if view.dtype == np.float16 else np.float64)
-    return _canonical(view) if sp.issparse(view) else view
-
-
-def _canonical(view: Any) -> Any:
-    """Return a csr_array without duplicates or stored zeros; copies if needed."""
-    view = sp.csr_array(view)  # shares the data
-    if not view.has_canonical_format or np.any(view.data == 0):
-        view = view.copy()
-        view.sum_duplicates()
-        view.eliminate_zeros()
+    if sp.issparse(view):  # without duplicates and stored zeros
+        view = sp.csr_array(view)  # shares the data
+        if not view.has_canonical_format or np.any(view.data == 0):
+            view = view.copy()
+            view.sum_duplicates()
+            view.eliminate_zeros()
     return view
 
 
 def _check_foreign(view: Any, name: str) -> Any:
     """Check an array of another library (torch, cupy, array-api-strict) without moving it."""
-    xp = array_namespace(view)
     if 0 in view.shape:
         raise ValueError(f"{name} is empty: its shape is {tuple(view.shape)}.")
-    if xp.isdtype(view.dtype, "complex floating"):
+    if array_namespace(view).isdtype(view.dtype, "complex floating"):
         raise ValueError(f"{name}: Complex data not supported; take real and imaginary parts.")
     return view
 
@@ -307,14 +298,12 @@ def _cut(whole: Any, views: Any) -> list[Any]:
     for k, columns in enumerate(views):
         try:
             index = np.arange(d)[columns if isinstance(columns, slice) else np.asarray(columns)]
-            wrong = "" if index.ndim == 1 else "selects columns in the wrong form"
-            wrong = wrong if index.size else "selects no columns"
         except (IndexError, TypeError, ValueError):
-            wrong = "does not select columns"
-        if wrong:
+            index = np.arange(0)
+        if index.ndim != 1 or not index.size:
             raise ValueError(
-                f"views[{k}]={columns!r} {wrong} of X, which has {d} columns: use slices or lists "
-                "of column numbers."
+                f"views[{k}]={columns!r} does not select columns of X, which has {d} columns: use "
+                "slices or lists of column numbers."
             )
         if isinstance(columns, slice) or sp.issparse(whole) or is_numpy_array(whole):
             parts.append(whole[:, columns if isinstance(columns, slice) else index])
@@ -335,10 +324,10 @@ def _one_dtype(arrays: list[Any], names: list[str]) -> list[Any]:
     xp = array_namespace(*foreign) if foreign else np
     if len({str(device(view)) for view in foreign}) > 1:
         raise ValueError("The views are on different devices: move all of them to one.")
-    wanted = xp.float32 if all(view.dtype == xp.float32 for view in arrays) else xp.float64
+    dtype = xp.float32 if all(view.dtype == xp.float32 for view in arrays) else xp.float64
     if foreign:
-        return [xp.astype(view, wanted, copy=False) for view in arrays]
-    return [view.astype(wanted, copy=False) for view in arrays]
+        return [xp.astype(view, dtype, copy=False) for view in arrays]
+    return [view.astype(dtype, copy=False) for view in arrays]
 
 
 def different_lengths(names: Sequence[str], lengths: Sequence[int]) -> ValueError:

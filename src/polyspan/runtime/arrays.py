@@ -77,7 +77,7 @@ def diagonal_mask(A: Array) -> Array:
 
 
 def order_statistics(values: Array, ranks: Sequence[int]) -> list[float]:
-    """Return the values with the given ranks (0 = smallest) in a 1-D array, without a full sort.
+    """Return the values with the given ranks (0 = smallest) in a 1-D array.
 
     Examples
     --------
@@ -85,29 +85,10 @@ def order_statistics(values: Array, ranks: Sequence[int]) -> list[float]:
     [1.0, 3.0]
     """
     if is_numpy_array(values):
-        part = np.partition(values, sorted(set(ranks)))
-        return [float(part[rank]) for rank in ranks]
-    return [_order_statistic(values, rank) for rank in ranks]
-
-
-def _order_statistic(values: Array, rank: int) -> float:
-    """Value with one rank, by bisection: a few dozen counting passes, fast on any device."""
-    xp = array_namespace(values)
-    low, high = float(xp.min(values)), float(xp.max(values))
-    below = 0  # how many values are < low
-    while True:
-        inside = (values >= low) & (values <= high)
-        if int(xp.count_nonzero(inside)) <= 2**16:
-            return float(xp.sort(values[inside])[rank - below])
-        middle = low + (high - low) / 2
-        if middle in (low, high):  # neighboring numbers: all values inside are one of the two
-            least = below + int(xp.count_nonzero(values == low))
-            return low if rank < least else high
-        left = int(xp.count_nonzero(values < middle))
-        if left > rank:
-            high = middle
-        else:
-            low, below = middle, left
+        ordered = np.partition(values, sorted(set(ranks)))
+    else:
+        ordered = array_namespace(values).sort(values)
+    return [float(ordered[rank]) for rank in ranks]
 
 
 def inverse_root(degrees: Array) -> Array:

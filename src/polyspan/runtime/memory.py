@@ -25,17 +25,27 @@ def check_memory(
     ...
     MemoryError: GRMSC on 10000000 samples needs about 7450581 GiB for its n x n matrices, but ...
     """
-    need = (n_square * n + n_linear) * n * itemsize
-    if free is None or need <= free:
-        return
     what, hint = f"{n_linear:.0f} numbers per sample", "fewer features or anchors"
     if n_square > 0:
         what = "n x n matrices"
         hint = "a method that does not hold n x n matrices, such as AnchorGRMSC"
-    raise MemoryError(
-        f"{owner} on {n} samples needs about {in_gib(need)} GiB for its {what}, but "
-        f"{in_gib(free)} GiB are free: use fewer samples, float32 input, or {hint}."
-    )
+    hint = f"use fewer samples, float32 input, or {hint}"
+    need = (n_square * n + n_linear) * n * itemsize
+    check_free(need, free, f"{owner} on {n} samples needs about {{}} GiB for its {what}", hint)
+
+
+def check_free(need: float, free: int | None, words: str, hint: str) -> None:
+    """Refuse work that needs more bytes than are free; ``{}`` in the words is what it needs.
+
+    Examples
+    --------
+    >>> check_free(2**33, 2**32, "this graph needs {} GiB", "take fewer samples")
+    Traceback (most recent call last):
+        ...
+    MemoryError: this graph needs 8 GiB, but 4 GiB are free: take fewer samples.
+    """
+    if free is not None and need > free:
+        raise MemoryError(f"{words.format(in_gib(need))}, but {in_gib(free)} GiB are free: {hint}.")
 
 
 def check_reading(path: Path, unpacked: float, copies: float = 2) -> None:

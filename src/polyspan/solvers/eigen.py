@@ -1,5 +1,7 @@
 """Eigenvalues and eigenvectors of symmetric matrices: all, the lowest, or those above a limit."""
 
+from contextlib import suppress
+
 import numpy as np
 import scipy.linalg
 from array_api_compat import array_namespace, device, is_cupy_array, is_numpy_array
@@ -14,15 +16,14 @@ def eigh(A: Array, *, overwrite: bool = False) -> tuple[Array, Array]:
     of a NumPy A to be reused for the vectors.
     """
     if not is_numpy_array(A):
-        w, V = array_namespace(A).linalg.eigh(A)
-        return w, V
+        return tuple(array_namespace(A).linalg.eigh(A))
     if overwrite and A.shape[0] > 2000:  # saves memory; below that size, a copy does not matter
         return scipy.linalg.eigh(A.T, driver="evd", overwrite_a=True, check_finite=False)
     try:
         w, V = np.linalg.eigh(A)
+        return w, V
     except np.linalg.LinAlgError:
-        w, V = scipy.linalg.eigh(A, driver="ev")
-    return w, V
+        return scipy.linalg.eigh(A, driver="ev")
 
 
 def lowest_eigenpairs(A: Array, c: int) -> tuple[Array, Array]:
@@ -50,11 +51,8 @@ def highest_eigenpairs(A: Array, c: int) -> tuple[Array, Array]:
 def _some_eigenpairs(A: Array, first: int, stop: int) -> tuple[Array, Array]:
     """Eigenpairs in ascending order, from ``first`` up to ``stop``."""
     if is_numpy_array(A):
-        try:
+        with suppress(np.linalg.LinAlgError):  # LAPACK may fail on nearly equal eigenvalues,
             w, V = scipy.linalg.eigh(A, subset_by_index=[first, stop - 1])
-        except np.linalg.LinAlgError:  # LAPACK may fail on nearly equal eigenvalues,
-            pass
-        else:
             if V.shape[1] == stop - first:  # or find too few of them
                 return w, V
     w, V = eigh(A)

@@ -106,8 +106,8 @@ def random_rows(span: Span, size: int, dtype: Any) -> np.ndarray:
     """
     numbers = np.random.PCG64(0)
     numbers.advance(span[0] * size)
-    found = np.random.Generator(numbers).random((span[1] - span[0], size)) - 0.5
-    return found.astype(dtype)
+    rows = np.random.Generator(numbers).random((span[1] - span[0], size)) - 0.5
+    return rows.astype(dtype)
 
 
 def _product(workers: Any, blocks: Sequence[Any], parts: Sequence[Any]) -> list[Any]:
@@ -142,11 +142,11 @@ def _first(Y: np.ndarray, NY: np.ndarray, center: float, half: float) -> np.ndar
 def _next(
     block: sp.csr_array, now: Array, before: Array, whole: Array, center: float, half: float
 ) -> Array:
-    found = block @ whole
-    found -= now.dtype.type(center) * now
-    found *= now.dtype.type(2 / half)
-    found -= before
-    return found
+    following = block @ whole
+    following -= now.dtype.type(center) * now
+    following *= now.dtype.type(2 / half)
+    following -= before
+    return following
 
 
 def _gram(Y: np.ndarray, Z: np.ndarray) -> np.ndarray:
