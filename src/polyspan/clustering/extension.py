@@ -103,10 +103,10 @@ def extend_labels(
     A = np.abs(Z)
     if n_kept is not None:
         A = largest_entries(A.T, n_kept).T
-    found = np.unique(labels)  # duplicated samples may leave clusters empty
+    present = np.unique(labels)  # duplicated samples may leave clusters empty
     w, Y, degrees = spectral_eigenvectors(W, n_clusters)
     new = unit_rows((A * inverse_root(degrees)[:, None]).T @ (Y / np.where(w != 0, w, 1)))
     fitted = unit_rows(Y)
-    centers = np.array([fitted[labels == label].mean(axis=0) for label in found])
+    centers = np.array([fitted[labels == label].mean(axis=0) for label in present])
     distances = (centers**2).sum(axis=1) - 2 * new @ centers.T  # without |new|^2, equal for all
-    return found[np.argmin(distances, axis=1)].astype(labels.dtype)
+    return present[np.argmin(distances, axis=1)].astype(labels.dtype)

@@ -298,14 +298,14 @@ def coarse_vectors(
     for i in range(JOINS):
         joined = workers.map(_join, blocks, spans, groups=groups, m=m, last=i == JOINS - 1)
         groups = workers.submit(np.concatenate, joined)
-    own = bounds(m, -(-m // max(1, len(blocks) // SHARE)))
-    sent = workers.map(_links, blocks, spans, groups=groups, root=root, m=m, own=own)
-    links = workers.map(_total, unzip(workers, sent, len(own)), own, m=m)
+    cuts = bounds(m, -(-m // max(1, len(blocks) // SHARE)))
+    sent = workers.map(_links, blocks, spans, groups=groups, root=root, m=m, cuts=cuts)
+    links = workers.map(_total, unzip(workers, sent, len(cuts)), cuts, m=m)
     del sent
-    Ns, inner = normalized_rows(workers, links, own)
-    start = coarse_vectors(workers, Ns, own, inner, size, wanted, numbers)
-    given = size, wanted, COARSE_TOL, start, COARSE_ROUNDS
-    _, vectors, _ = leading_eigenvectors(workers, Ns, own, *given)
+    Ns, inner = normalized_rows(workers, links, cuts)
+    start = coarse_vectors(workers, Ns, cuts, inner, size, wanted, numbers)
+    settings = size, wanted, COARSE_TOL, start, COARSE_ROUNDS
+    _, vectors, _ = leading_eigenvectors(workers, Ns, cuts, *settings)
     whole = workers.submit(np.concatenate, vectors)
     return workers.map(_spread, spans, groups=groups, root=root, inner=inner, whole=whole)
 
@@ -381,8 +381,8 @@ def _join(block: sp.csr_array, span: Span, groups: np.ndarray, m: int, last: boo
 
     Any group is as good as another for those that are ``last`` without.
     """
-    own = groups[slice(*span)].copy()
-    free = np.flatnonzero(own < 0)
+    joined = groups[slice(*span)].copy()
+    free = np.flatnonzero(joined < 0)
     rows = block[free]
     theirs = groups[rows.indices]
     known = theirs >= 0
@@ -391,22 +391,22 @@ def _join(block: sp.csr_array, span: Span, groups: np.ndarray, m: int, last: boo
     i = entry_rows(sums)
     order = np.lexsort((-sums.data, i))
     some, first = np.unique(i[order], return_index=True)
-    own[free[some]] = sums.indices[order[first]]
+    joined[free[some]] = sums.indices[order[first]]
     if last:
-        left = np.flatnonzero(own < 0)
-        own[left] = (left + span[0]) % m
-    return own
+        left = np.flatnonzero(joined < 0)
+        joined[left] = (left + span[0]) % m
+    return joined
 
 
 def _links(
-    block: sp.csr_array, span: Span, groups: np.ndarray, root: np.ndarray, m: int, own: list[Span]
+    block: sp.csr_array, span: Span, groups: np.ndarray, root: np.ndarray, m: int, cuts: list[Span]
 ) -> list[sp.csr_array]:
     """Links between groups that come from a block of samples, by rows: parts of ``P^T W P``."""
     side = np.divide(1, root, out=np.zeros(len(root), dtype=np.float32), where=root > 0)
     W = scaled_rows(block, slice(*span), side)
     i = np.repeat(groups[slice(*span)], np.diff(W.indptr))
     links = sp.csr_array((W.data, (i, groups[W.indices])), shape=(m, m))
-    return [links[start:stop] for start, stop in own]
+    return [links[start:stop] for start, stop in cuts]
 
 
 def _total(parts: Sequence[sp.csr_array], span: Span, m: int) -> sp.csr_array:
@@ -420,6 +420,6 @@ def _spread(
     span: Span, groups: np.ndarray, root: np.ndarray, inner: np.ndarray, whole: np.ndarray
 ) -> np.ndarray:
     """Vectors of some samples from those of the groups: ``D^1/2 P D_c^-1/2 U``."""
-    own, groups = root[slice(*span)], groups[slice(*span)]
-    side = np.divide(1, own, out=np.zeros(len(own)), where=own > 0)
+    roots, groups = root[slice(*span)], groups[slice(*span)]
+    side = np.divide(1, roots, out=np.zeros(len(roots)), where=roots > 0)
     return (side * inner[groups]).astype(whole.dtype)[:, None] * whole[groups]

@@ -302,11 +302,11 @@ def component_clustering(
     >>> component_clustering(np.kron(np.eye(2), np.ones((3, 3))), 2)
     array([0, 0, 0, 1, 1, 1], dtype=int32)
     """
-    found, labels = connected_components(sp.csr_array(W + W.T), directed=False)
-    if found == n_clusters:
+    pieces, labels = connected_components(sp.csr_array(W + W.T), directed=False)
+    if pieces == n_clusters:
         return labels
     warn_user(
-        f"The learned graph has {found} connected components instead of n_clusters={n_clusters}: "
+        f"The learned graph has {pieces} connected components instead of n_clusters={n_clusters}: "
         "the labels come from spectral clustering of it.",
         ConvergenceWarning,
     )

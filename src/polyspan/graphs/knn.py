@@ -143,7 +143,7 @@ def _among(X: Any, there: np.ndarray, n: int, k: int, new: Any = None) -> Near:
     slack, X = ties.tied(X.dtype), X.astype(np.float64)
     rows, Q = (there, X) if new is None else (np.arange(new.shape[0]), new.astype(np.float64))
     lengths = ties.squared_lengths(X)
-    own = lengths if new is None else ties.squared_lengths(Q)
+    query_lengths = lengths if new is None else ties.squared_lengths(Q)
     m = n if new is None else len(rows)
     k = min(k, len(there) - 1 if new is None else len(there))
     nearest = np.full((m, k), np.inf)
@@ -153,8 +153,8 @@ def _among(X: Any, there: np.ndarray, n: int, k: int, new: Any = None) -> Near:
         if new is None:
             i, *rest, low = ties.block_neighbors(X, lengths, np.arange(start, stop), k, slack)
         else:
-            D2 = ties.distances(Q[start:stop], X, own[start:stop], lengths)
-            i, *rest, low = ties.lowest(D2, own[start:stop], k, slack)
+            D2 = ties.distances(Q[start:stop], X, query_lengths[start:stop], lengths)
+            i, *rest, low = ties.lowest(D2, query_lengths[start:stop], k, slack)
         _check_crowd(len(i), len(rows) - start, len(low))
         counts[rows[start:stop]] = np.bincount(i, minlength=len(low))
         nearest[rows[start:stop]] = low
@@ -166,10 +166,10 @@ def _among(X: Any, there: np.ndarray, n: int, k: int, new: Any = None) -> Near:
 
 def _fewer(near: Near, X: Any, there: np.ndarray, k: int) -> Near:
     """The k nearest, from a search for more: the same as a search for k."""
-    own, rows, nearest = np.zeros(len(near.nearest)), near.rows, near.nearest[:, :k]
-    own[there] = ties.squared_lengths(X.astype(np.float64))
-    kept, shares = ties.fewer(rows, near.squares, nearest[:, -1], own, k, ties.tied(X.dtype))
-    ends = np.concatenate([[0], np.cumsum(np.bincount(rows[kept], minlength=len(own)))])
+    lengths, rows, nearest = np.zeros(len(near.nearest)), near.rows, near.nearest[:, :k]
+    lengths[there] = ties.squared_lengths(X.astype(np.float64))
+    kept, shares = ties.fewer(rows, near.squares, nearest[:, -1], lengths, k, ties.tied(X.dtype))
+    ends = np.concatenate([[0], np.cumsum(np.bincount(rows[kept], minlength=len(lengths)))])
     graph = sp.csr_array((shares, near.shares.indices[kept], ends), shape=near.shares.shape)
     return Near(graph, near.squares[kept], nearest)
 

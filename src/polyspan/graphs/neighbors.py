@@ -221,12 +221,12 @@ def nearest_cells(X: Array, tree: Tree, probes: int) -> np.ndarray:
 def _exact(chunk: Any, start: int, whole: Array, view: int, k: int) -> Found:
     """Neighbors of the samples of a chunk among all; those tied for the last places share them."""
     n, k = whole.shape[0], min(k, whole.shape[0] - 1)
-    own = np.arange(start, start + chunk[view].shape[0])
-    near = nearest_of(chunk[view], own, whole, np.arange(n), k + 1)
+    numbers = np.arange(start, start + chunk[view].shape[0])
+    near = nearest_of(chunk[view], numbers, whole, np.arange(n), k + 1)
     X, equal = whole.astype(np.float64), tied(whole.dtype)
     lengths = squared_lengths(X)
     last, following = near.squares[:, k - 1], near.squares[:, k]
-    sure = following - last > 4 * equal * (lengths[own] + last)
+    sure = following - last > 4 * equal * (lengths[numbers] + last)
     i = np.repeat(np.flatnonzero(sure), k)
     pairs: list[tuple[np.ndarray, ...]] = [
         (i, near.ids[sure, :k].ravel(), near.squares[sure, :k].ravel(), np.ones(len(i)))
@@ -234,10 +234,10 @@ def _exact(chunk: Any, start: int, whole: Array, view: int, k: int) -> Found:
     if not sure.all():
         unsure = np.flatnonzero(~sure)
         for some in np.array_split(unsure, -(-unsure.size * n // BLOCK)):
-            i, *rest, _ = block_neighbors(X, lengths, own[some], k, equal)
+            i, *rest, _ = block_neighbors(X, lengths, numbers[some], k, equal)
             pairs.append((some[i], *rest))
     joined = [np.concatenate(several) for several in zip(*pairs, strict=True)]
-    return in_rows(len(own), k, joined, whole.dtype)
+    return in_rows(len(numbers), k, joined, whole.dtype)
 
 
 def in_rows(n: int, k: int, pairs: Sequence[np.ndarray], dtype: Any) -> Found:
@@ -369,10 +369,10 @@ def search_cells(
         numbers = range(len(spans))
         return [[workers.submit(_part, result, i) for result in results] for i in numbers]
 
-    found: list[Any] = [None] * len(chunks)
+    nearest: list[Any] = [None] * len(chunks)
     for probe in range(probes):
-        found = workers.map(_merge, spans, found, searched(found, probe), k=k)
-    return found
+        nearest = workers.map(_merge, spans, nearest, searched(nearest, probe), k=k)
+    return nearest
 
 
 def _members(
@@ -382,23 +382,23 @@ def _members(
 
     Last is the squared distance up to which neighbors are wanted.
     """
-    X, own, asked = chunk[view], cells[:, 0], cells[:, probe]
-    base = np.flatnonzero((own >= group[0]) & (own < group[1]))
+    X, homes, asked = chunk[view], cells[:, 0], cells[:, probe]
+    base = np.flatnonzero((homes >= group[0]) & (homes < group[1]))
     rows = np.flatnonzero((asked >= group[0]) & (asked < group[1]))
     limits = np.full(len(rows), np.inf) if known is None else known.squares[rows, -1]
-    return X[base], base + first, own[base], X[rows], rows + first, asked[rows], limits
+    return X[base], base + first, homes[base], X[rows], rows + first, asked[rows], limits
 
 
 def _divided(parts: Sequence[Any], k: int, firsts: Sequence[int]) -> list[Pairs]:
     """What is found in a group of cells, for every chunk what its own samples found."""
-    found = [_narrow(np.empty(0, int), np.empty(0, int), np.empty(0, parts[0][0].dtype))]
+    pairs = [_narrow(np.empty(0, int), np.empty(0, int), np.empty(0, parts[0][0].dtype))]
     for Q, rows, limits, B, ids in _by_cell(parts):
         free = np.isinf(limits)  # no k-th neighbor is known
         if free.any():
-            found.append(_pairs(rows[free], nearest_of(Q[free], rows[free], B, ids, k)))
+            pairs.append(_pairs(rows[free], nearest_of(Q[free], rows[free], B, ids, k)))
         if not free.all():
-            found.append(_closer(Q[~free], rows[~free], limits[~free], B, ids))
-    joined = _joined(found)
+            pairs.append(_closer(Q[~free], rows[~free], limits[~free], B, ids))
+    joined = _joined(pairs)
     order = np.argsort(joined.rows, kind="stable")
     cuts = np.searchsorted(joined.rows[order], firsts[1:])
     return [Pairs(*p) for p in zip(*(np.split(part[order], cuts) for part in joined), strict=True)]
@@ -426,7 +426,7 @@ def _closer(Q: Array, rows: np.ndarray, limits: np.ndarray, B: Array, ids: np.nd
     lengths, others = squared_lengths(Q), squared_lengths(B)
     slack = 100 * np.finfo(lengths.dtype).eps * (lengths + others.max())
     low, half = (lengths - limits - slack) / 2, others / 2
-    found = []
+    pairs = []
     for some in (slice(*span) for span in bounds(len(rows), max(1, TABLE // len(ids)))):
         G = Q[some] @ B.T
         G = G.toarray() if sp.issparse(G) else G
@@ -435,8 +435,8 @@ def _closer(Q: Array, rows: np.ndarray, limits: np.ndarray, B: Array, ids: np.nd
         D = Q[some][i].astype(np.float64) - B[j].astype(np.float64)
         squares = squared_lengths(D).astype(limits.dtype)
         kept = squares <= limits[some][i]
-        found.append(_narrow(rows[some][i[kept]], ids[j[kept]], squares[kept]))
-    return _joined(found)
+        pairs.append(_narrow(rows[some][i[kept]], ids[j[kept]], squares[kept]))
+    return _joined(pairs)
 
 
 def _pairs(rows: np.ndarray, near: Found) -> Pairs:
@@ -480,17 +480,17 @@ def _merge(span: Span, known: Found | None, parts: Sequence[Pairs], k: int) -> F
     wide, (_, ids, squares) = (stop - start, k), parts[0]
     if known is None:
         known = Found(np.full(wide, -1, ids.dtype), np.full(wide, np.inf, squares.dtype))
-    found = Found(known.ids.copy(), known.squares.copy())
+    merged = Found(known.ids.copy(), known.squares.copy())
     touched = np.unique(np.concatenate([part.rows for part in parts])) - start
-    some = Found(found.ids[touched], found.squares[touched])
+    some = Found(merged.ids[touched], merged.squares[touched])
     rows, ids, squares = _joined([_pairs(touched + start, some), *parts])
     order = np.lexsort((squares, rows))
     counts = np.bincount(rows - start, minlength=stop - start)
     place = _places(counts)
     best = order[place < k]
     where = rows[best] - start, place[place < k]
-    found.ids[where], found.squares[where] = ids[best], squares[best]
-    return found
+    merged.ids[where], merged.squares[where] = ids[best], squares[best]
+    return merged
 
 
 def device_neighbors(X: np.ndarray, k: int, device: str) -> tuple[np.ndarray, np.ndarray]:
@@ -521,9 +521,9 @@ def device_neighbors(X: np.ndarray, k: int, device: str) -> tuple[np.ndarray, np
     cells, count = xp.zeros((n, 1), dtype=xp.int64, device=Y.device), 1  # one of all samples
     if n > DEVICE_EXACT:
         C = like(cell_centers(_drawn(X), n_cells(n), 0), Y)
-        own, count, parts = (C * C).sum(1), len(C), []
+        center_lengths, count, parts = (C * C).sum(1), len(C), []
         for start, stop in bounds(n, max(1, DEVICE_BLOCK // count)):
-            D2 = own - 2 * (Y[start:stop] @ C.T)
+            D2 = center_lengths - 2 * (Y[start:stop] @ C.T)
             parts.append(D2.topk(min(PROBES, count), largest=False)[1])
         cells = xp.concat(parts)
     members, starts = _device_order(cells[:, 0], count)

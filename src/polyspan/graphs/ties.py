@@ -210,13 +210,13 @@ def block_neighbors(
     >>> j, shares
     (array([1, 2]), array([0.5, 0.5]))
     """
-    own = lengths[rows]
-    D2 = distances(X[rows], X, own, lengths)
-    D2[np.arange(len(own)), rows] = np.inf
-    return lowest(D2, own, k, equal)
+    query_lengths = lengths[rows]
+    D2 = distances(X[rows], X, query_lengths, lengths)
+    D2[np.arange(len(query_lengths)), rows] = np.inf
+    return lowest(D2, query_lengths, k, equal)
 
 
-def distances(Q: Any, X: Any, own: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+def distances(Q: Any, X: Any, query_lengths: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """Squared distances of the rows of Q to those of X, from their squared lengths.
 
     Examples
@@ -228,20 +228,20 @@ def distances(Q: Any, X: Any, own: np.ndarray, lengths: np.ndarray) -> np.ndarra
     G = Q @ X.T
     D2 = G.toarray() if sp.issparse(G) else G
     D2 *= -2
-    D2 += own[:, None]
+    D2 += query_lengths[:, None]
     D2 += lengths
     return D2
 
 
-def lowest(D2: np.ndarray, own: np.ndarray, k: int, equal: float) -> tuple[np.ndarray, ...]:
+def lowest(D2: np.ndarray, lengths: np.ndarray, k: int, equal: float) -> tuple[np.ndarray, ...]:
     """Rows, columns, squares and shares of the k lowest in every row, and these in order."""
     low = lowest_values(D2, k)
     last = low[:, -1]
-    slack = equal * (own + np.maximum(last, 0))
+    slack = equal * (lengths + np.maximum(last, 0))
     i, j = np.nonzero(D2 <= (last + slack)[:, None])
     squares = D2[i, j]
     shares, kept = _places(i, squares, last, slack, k)
-    noise = 2**7 * np.finfo(np.float64).eps * own  # what rounding leaves between equal samples
+    noise = 2**7 * np.finfo(np.float64).eps * lengths  # what rounding leaves between equal samples
     squares[squares <= noise[i]] = 0
     low[low <= noise[:, None]] = 0
     return i[kept], j[kept], squares[kept], shares[kept], low

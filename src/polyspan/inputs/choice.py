@@ -104,7 +104,7 @@ def scalings_for(
     if choices is None:
         choices = [choose_scaling(view, name) for view, name in views]
     allowed = [choice.allowed for choice in choices]
-    per_view = [tuple(scale if scale in own else own[0] for own in allowed) for scale in SCALES]
+    per_view = [tuple(scale if scale in fits else fits[0] for fits in allowed) for scale in SCALES]
     return list(dict.fromkeys(per_view))
 
 

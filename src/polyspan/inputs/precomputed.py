@@ -160,17 +160,17 @@ def check_graphs(
 
 def _in_order(graph: Any, what: str, ids: Any) -> Any:
     """The values of a DataFrame, with the samples in the order of their ids."""
-    values, own = match_kernel(graph.to_numpy(), graph), as_ids(graph.index)
-    wanted = own if ids is None else as_ids(ids)
-    if own == wanted or are_numbered(own):
+    values, graph_ids = match_kernel(graph.to_numpy(), graph), as_ids(graph.index)
+    wanted = graph_ids if ids is None else as_ids(ids)
+    if graph_ids == wanted or are_numbered(graph_ids):
         return values
-    if len(set(own)) < len(own) or set(own) != set(wanted):
-        shared = len(set(own) & set(wanted))
+    if len(set(graph_ids)) < len(graph_ids) or set(graph_ids) != set(wanted):
+        shared = len(set(graph_ids) & set(wanted))
         raise ValueError(
             f"{what} has {shared} of the {len(wanted)} samples in its index: give it the ids of "
             "the views in index and columns, each once."
         )
-    order = positions(own, wanted)
+    order = positions(graph_ids, wanted)
     return values[np.ix_(order, order)]
 
 

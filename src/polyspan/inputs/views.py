@@ -195,12 +195,12 @@ def _check_several(
     """
     tables, samples = match_rows(views, order)
     arrays = [_check_one(table, view_title(name), None) for name, table in tables.items()]
-    columns = {name: own for name, table in tables.items() if (own := column_names(table))}
+    columns = {name: known for name, table in tables.items() if (known := column_names(table))}
     if _takes_kernels(estimator) and not new:
         arrays = [match_kernel(*pair) for pair in zip(arrays, tables.values(), strict=True)]
         columns = {name: as_ids(tables[name].index) for name in columns if is_frame(tables[name])}
         return Views(arrays, list(views), samples, columns)
-    named = {view_title(name): own for name, own in columns.items()}
+    named = {view_title(name): known for name, known in columns.items()}
     columns = {name: view.columns for name, view in views.items() if view.columns} | columns
     if new:
         wanted = getattr(estimator, "_view_columns", {})

@@ -132,8 +132,8 @@ def available_memory() -> int | None:
     known = _known.get()
     if known is not None:
         return known[0]
-    found = [*_of_machine(), *_of_process(), *_of_groups()]
-    return max(0, min(found)) if found else None
+    limits = [*_of_machine(), *_of_process(), *_of_groups()]
+    return max(0, min(limits)) if limits else None
 
 
 def _of_machine() -> list[int]:
@@ -169,7 +169,7 @@ def _of_groups(root: Path = Path("/")) -> list[int]:
         lines = (root / "proc/self/cgroup").read_text().splitlines()
     except OSError:
         return []
-    found = []
+    left = []
     mount = root / "sys/fs/cgroup"
     for line in lines:
         _, kinds, path = line.split(":", 2)
@@ -182,9 +182,9 @@ def _of_groups(root: Path = Path("/")) -> list[int]:
             continue
         place = PurePosixPath("/", path.strip())
         for top in tops:
-            for one in (place, *place.parents):
-                found += _left_in_group(top / str(one).strip("/"), *names)
-    return found
+            for folder in (place, *place.parents):
+                left += _left_in_group(top / str(folder).strip("/"), *names)
+    return left
 
 
 def _left_in_group(folder: Path, limit: str, usage: str, prefix: str) -> list[int]:

@@ -99,7 +99,7 @@ class TopEigenvectors:
     def __call__(self, C: Array, limit: float) -> tuple[Array, Array]:
         """Return eigenvalues above ``limit``, ascending, and their eigenvectors; C is consumed."""
         n = C.shape[0]
-        found = None
+        refined = None
         if self._V is not None and self._V.shape[0] != n:
             self._rank, self._V = 0, None
         if n > self.SMALL:
@@ -107,9 +107,9 @@ class TopEigenvectors:
                 self.how = "none"
                 return C[0, :0], C[:, :0]
             if self._V is not None:
-                found = self._refine(C, limit)
-        self.how = "full" if found is None else "partial"
-        w, V = eigh(C, overwrite=True) if found is None else found
+                refined = self._refine(C, limit)
+        self.how = "full" if refined is None else "partial"
+        w, V = eigh(C, overwrite=True) if refined is None else refined
         rank = int(array_namespace(w).count_nonzero(w > limit))
         # Keep spare vectors: many while the rank grows, few once it has settled.
         spare = max(40, rank) if rank > 1.05 * self._rank else max(20, rank // 5)
