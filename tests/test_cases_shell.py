@@ -466,7 +466,7 @@ def test_a_full_disk_names_the_file(capsys, monkeypatch):
         raise OSError(28, "No space left on device")
 
     genes().to_csv("a.csv")
-    monkeypatch.setattr("polyspan.cli.writers.write_json", full)
+    monkeypatch.setattr("polyspan.cli.files.write_json", full)
     assert shell(["a.csv"]) == 1
     expected = "polyspan: labels.json cannot be written: No space left on device; nothing was writ"
     assert capsys.readouterr().err.startswith(expected)
@@ -588,7 +588,7 @@ def test_sigterm_while_writing_leaves_the_old_files(capsys, monkeypatch):
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(5)
 
-    monkeypatch.setattr("polyspan.cli.writers.write_json", killed)
+    monkeypatch.setattr("polyspan.cli.files.write_json", killed)
     assert shell(["a.csv"]) == 143
     assert Path("labels.csv").read_text("utf-8") == "mine"
     assert sorted(os.listdir()) == ["a.csv", "labels.csv", "labels.json"]

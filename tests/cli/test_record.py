@@ -12,7 +12,7 @@ from fit_tables import DATA, FILES, GRMSC3, IDS, SHUFFLED, frame, names, read_la
 from polyspan import GRMSC, __version__
 from polyspan.cli import files
 from polyspan.cli.main import main
-from polyspan.cli.record import ASKED
+from polyspan.cli.request import Request
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -133,7 +133,7 @@ def test_repeat_follows_no_path_from_the_settings(no_work, folder, capsys, name)
     """Where to write is told by the command line, never by the file."""
     settings = {
         "format": 1, "polyspan": "0", "labels": name, "labels_sha256": "", "sha256": ["", ""],
-        "asked": dict.fromkeys(ASKED, None) | {"files": FILES},
+        "asked": vars(Request()) | {"files": FILES},
     }  # fmt: skip
     Path("x.json").write_text(json.dumps(settings))
     before = names(folder)

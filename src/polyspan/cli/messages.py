@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polyspan.cli.annotated import is_annotated
-from polyspan.cli.files import Targets
+from polyspan.cli.files import Targets, is_annotated
 
 if TYPE_CHECKING:
     from polyspan.cli.work import Found
@@ -133,7 +132,7 @@ def count_text(evidence: Mapping[str, Any]) -> str:
 
 def files_text(targets: Targets, figures: str | Path | None = None) -> str:
     """The files that were written, and what each contains."""
-    again = f"settings; `{repeat_command(targets)}` repeats this run"
+    again = f"settings; `{targets.repeat_command}` repeats this run"
     what = "copy of the data with the labels in obs" if is_annotated(targets.labels) else "labels"
     rows = [(str(targets.labels), what), (str(targets.settings), again)]
     if targets.report is not None:
@@ -147,8 +146,3 @@ def files_text(targets: Targets, figures: str | Path | None = None) -> str:
         rows.append((str(figures), "figures (.svg, .png) and tables (.csv) of the report"))
     width = max(len(path) for path, _ in rows)
     return "\n".join(f"{path:{width}}  {words}" for path, words in rows)
-
-
-def repeat_command(targets: Targets) -> str:
-    """The command that repeats the run; it chooses a free name for the labels."""
-    return shlex.join(["polyspan", "fit", "--repeat", str(targets.settings)])
