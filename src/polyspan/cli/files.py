@@ -3,7 +3,6 @@
 import csv
 import hashlib
 import json
-import os
 import shlex
 import shutil
 import tempfile
@@ -248,14 +247,6 @@ def write_model(path: Path, model: Any) -> None:
     from polyspan import save_model
 
     save_model(model, path, force=True)  # of the temporary file; the target was checked
-
-
-def relative(path: str | Path, folder: Path) -> str:
-    """The path relative to the settings' folder, so that both can be moved together."""
-    try:
-        return Path(os.path.relpath(path, folder)).as_posix()
-    except ValueError:  # on another drive
-        return str(Path(path).absolute())
 
 
 def sample_names(data: "MatchedViews") -> list[str]:

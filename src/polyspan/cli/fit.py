@@ -36,7 +36,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from polyspan.cli.files import check_targets, formula_notes, sha256, write_together, writers_of
 from polyspan.cli.known import read_beside, read_dataset
@@ -53,23 +53,11 @@ from polyspan.cli.request import (
     check_request,
     reading,
 )
-from polyspan.cli.work import cluster
+from polyspan.cli.work import Found, cluster
 from polyspan.progress import showing
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from polyspan.datasets import MatchedViews
-
-
-class Fitted(NamedTuple):
-    """The result of `fit_files`."""
-
-    data: "MatchedViews"
-    labels: "np.ndarray"
-    certainty: "np.ndarray | None"
-    estimator: Any
-    settings: dict[str, Any]  # what the settings file holds
 
 
 def add(subparsers: Any) -> None:
@@ -113,7 +101,7 @@ def fit_files(
     *,
     command: str = "",
     earlier: Mapping[str, Any] | None = None,
-) -> Fitted:
+) -> Found:
     r"""Cluster the samples of several files; print what was done and write the labels.
 
     Parameters
@@ -129,8 +117,8 @@ def fit_files(
 
     Returns
     -------
-    Fitted
-        Views, labels, certainty (if known), fitted estimator and settings.
+    Found
+        The fitted estimator, with labels and certainty, and what else is known.
 
     Raises
     ------
@@ -174,10 +162,10 @@ def fit_files(
     print(files_text(targets, outputs.figures))
     if earlier is not None:
         compare(earlier, settings)
-    return Fitted(data, found.labels, found.certainty, found.estimator, settings)
+    return found
 
 
-def repeat(path: str | Path, outputs: Outputs, *, command: str = "") -> Fitted:
+def repeat(path: str | Path, outputs: Outputs, *, command: str = "") -> Found:
     """Repeat the run whose settings are in a .json file beside its labels.
 
     Prints which files have changed since then, and whether the labels are the same. Without ``out``

@@ -1,4 +1,20 @@
-"""The command `polyspan`: its parser, and how arguments lead to an exit code."""
+"""Multi-view subspace clustering: several tables of the same samples in, one clustering out.
+
+Some examples:
+  polyspan demo              see it work, in half a minute
+  polyspan fit a.csv b.csv   cluster the samples of your own files
+  polyspan predict model.npz new_a.csv new_b.csv
+                             find the clusters of new samples, after fit --save
+  polyspan data list         list the data sets, and which of them are here
+  polyspan data fetch ngs    download the data set ngs
+  polyspan info              versions, machine, folders, methods
+  polyspan bench run benchmarks/smoke.toml
+                             compare methods; `bench report` makes the tables
+  polyspan audit --dataset ngs --method gmc
+                             what a method gains from the order of the samples
+
+See `polyspan COMMAND --help` for more about a command.
+"""
 
 import argparse
 import os
@@ -13,23 +29,8 @@ from typing import NoReturn
 from polyspan import __version__
 from polyspan.cli import audit, bench, data, demo, fit, info, predict
 from polyspan.cli.messages import fail
-from polyspan.cli.parser import Parser
+from polyspan.cli.parser import Parser, split_help
 from polyspan.cli.request import InputError, in_words
-
-EXAMPLES = """examples:
-  polyspan demo              see it work, in half a minute
-  polyspan fit a.csv b.csv   cluster the samples of your own files
-  polyspan predict model.npz new_a.csv new_b.csv
-                             find the clusters of new samples, after fit --save
-  polyspan data list         list the data sets, and which of them are here
-  polyspan data fetch ngs    download the data set ngs
-  polyspan info              versions, machine, folders, methods
-  polyspan bench run benchmarks/smoke.toml
-                             compare methods; `bench report` makes the tables
-  polyspan audit --dataset ngs --method gmc
-                             what a method gains from the order of the samples
-
-See `polyspan COMMAND --help` for more about a command."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -104,12 +105,7 @@ def _terminating() -> Iterator[None]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = Parser(
-        "polyspan",
-        description="Multi-view subspace clustering: several tables of the same samples in, one "
-        "clustering\nout.",
-        epilog=EXAMPLES,
-    )
+    parser = Parser("polyspan", **split_help(__doc__))
     parser.add_argument("--version", action="version", version=f"polyspan {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in (demo, fit, predict, data, bench, audit, info):

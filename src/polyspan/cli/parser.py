@@ -32,6 +32,12 @@ class Parser(argparse.ArgumentParser):
         return super().parse_known_args(args, namespace)
 
 
+def split_help(text: str | None) -> dict[str, str]:
+    """What --help prints before the options, and after them: the examples and what follows."""
+    about, heading, examples = cleandoc(text or "").partition("Some examples:\n")
+    return {"description": about.strip(), "epilog": (heading + examples).strip()}
+
+
 def add_command(
     subparsers: Any, name: str, text: str | None, run: Callable[..., int] | None = None
 ) -> Any:
@@ -45,13 +51,8 @@ def add_command(
     >>> feed.prog, feed.description, feed.epilog
     ('zoo feed', 'Feed a bear.\n\nIt says thanks.', 'Some examples:\n  zoo feed')
     """
-    about, heading, examples = cleandoc(text or "").partition("Some examples:\n")
-    first = about.partition(".")[0]
-    parser = subparsers.add_parser(
-        name,
-        help=first[:1].lower() + first[1:],
-        description=about.strip(),
-        epilog=(heading + examples).strip(),
-    )
+    told = split_help(text)
+    line = told["description"].partition(".")[0]
+    parser = subparsers.add_parser(name, help=line[:1].lower() + line[1:], **told)
     parser.set_defaults(run=run, usage_error=parser.error)
     return parser

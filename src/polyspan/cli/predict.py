@@ -36,7 +36,7 @@ from polyspan.cli.files import (
 from polyspan.cli.messages import note, views_text
 from polyspan.cli.options import add_options, check_options, option, read_options, within
 from polyspan.cli.parser import add_command
-from polyspan.cli.request import Reading, asking, reading
+from polyspan.cli.request import IMPUTE, Reading, Writing, asking, reading
 from polyspan.progress import showing
 
 if TYPE_CHECKING:
@@ -54,39 +54,25 @@ class Predicted(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NewSamples(Reading):
-    """What is predicted. The defaults are not always those of a fit."""
+class NewSamples(Reading, Writing):
+    """What is predicted. Files are read as by a fit, unless said here."""
 
-    model: str | Path = option(
-        "", "a model saved by polyspan fit --save", "MODEL.npz", flag="model"
-    )
+    # fmt: off
+    model: str | Path = option("", "a model that polyspan fit wrote", "MODEL.npz", flag="model")
     files: Sequence[str | Path] = option((), "new samples", "[VIEW=]FILE", flag="files")
-    abstain: float | None = option(
-        None,
+    abstain: float | None = option(None,
         "give cluster -1 to samples that are farther from their neighbors than all but this share "
-        "of the fitted samples; 0 never does (default: 0.01)",
-        "SHARE",
-        check=within(0, 1, "a finite number >= 0 and <= 1"),
-    )
-    missing: Literal["fail", "drop", "keep"] = option(
-        "keep", "samples that lack a view: stop and name them, drop them, or keep them"
-    )
-    impute: Literal["median", "none"] = option(
-        "none", "fill in scattered missing values by the medians of the fitted samples"
-    )
-    max_missing: float = option(
-        0.2,
+        "of the fitted samples; 0 never does (default: 0.01)", "SHARE",
+        check=within(0, 1, "a finite number >= 0 and <= 1"))
+    missing: Literal["fail", "drop", "keep"] = option("keep",
+        "samples that lack a view: stop and name them, drop them, or keep them")
+    impute: Literal["median", "none"] = option("none",
+        "fill in scattered missing values by the medians of the fitted samples")
+    max_missing: float = option(0.2,
         "with --impute: samples that lack more than this share of a view's values count as lacking "
-        "the view",
-        "SHARE",
-        needs=("impute", "says what --impute leaves out: use both, or neither"),
-    )
+        "the view", "SHARE", needs=IMPUTE)
     out: str | Path = option("predicted.csv", "where to write the clusters, .csv or .tsv", "FILE")
-    force: bool = option(False, "replace the file if it exists")
-    safe_ids: bool = option(
-        False, "write ' before ids that begin with =, +, - or @, which spreadsheets take for "
-        "formulas"
-    )  # fmt: skip
+    # fmt: on
 
 
 ABSTAIN = 0.01

@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from polyspan import __version__
 from polyspan.annotation import plain
-from polyspan.cli.files import WRITTEN, Targets, relative, sample_names, sha256
+from polyspan.cli.files import WRITTEN, Targets, sample_names, sha256
 from polyspan.cli.messages import note
 from polyspan.cli.options import holds
 from polyspan.cli.request import Request
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from polyspan.cli.work import Found
     from polyspan.datasets import MatchedViews
 
@@ -36,75 +34,59 @@ def describe_run(
     command: str,
 ) -> dict[str, Any]:
     """Everything in the settings file: the request, the data and the result."""
+    asked = {about.name: getattr(request, about.name) for about in fields(request)}
+    # Relative to the folder of the settings file, so that both can be moved together.
+    asked["files"] = [_relative(file, targets.labels.parent) for file in request.files]
+    views = zip(data.view_names, data.files, data.rows, data.views, strict=True)
+    labels, model = found.labels.tolist(), found.estimator
+    nearest = getattr(model, "best_estimator_", None)
     return plain(
         {
             "format": FORMAT,
             "polyspan": __version__,
-            "versions": _versions(),
+            "versions": {"python": platform.python_version()}
+            | {name: metadata.version(name) for name in ("numpy", "scipy", "scikit-learn")},
             "command": command,
-            "asked": _asked(request, targets.labels.parent),
+            "asked": asked,
             "sha256": sums,
-            **_describe(data),
-            **_describe_found(found),
+            "views": {
+                name: {"file": Path(file).name, "rows": rows, "features": view.shape[1]}
+                for name, file, rows, view in views
+            },
+            "matched_by": data.matched_by,
+            "id_column": data.id_name or None,
+            "samples": data.views[0].shape[0],
+            "lacking": data.lacking,
+            "dropped_samples": data.dropped,
+            "n_clusters": len(set(labels)),
+            **_describe_model(model),
+            "members": getattr(model, "table_", None),
+            "scaling": getattr(model, "scaling_", None),
+            "structure": getattr(model, "structure_evidence_", None),
+            "alternatives": getattr(model, "alternatives_", None),
+            "nearest": None if nearest is None else _describe_model(nearest),
+            "evidence": found.evidence,
             "warnings": found.complaints,
             "labels": targets.labels.name,
-            "labels_sha256": _labels_sum(data, found.labels),
+            "labels_sha256": _sum_of(sample_names(data), labels),
         }
     )
-
-
-def _asked(request: Request, folder: Path) -> dict[str, Any]:
-    """The request, with file paths relative to the folder of the settings file."""
-    asked = {about.name: getattr(request, about.name) for about in fields(request)}
-    return asked | {"files": [relative(file, folder) for file in request.files]}
-
-
-def _describe(data: "MatchedViews") -> dict[str, Any]:
-    """How the views were matched."""
-    return {
-        "views": {
-            name: {"file": Path(file).name, "rows": rows, "features": view.shape[1]}
-            for name, file, rows, view in zip(
-                data.view_names, data.files, data.rows, data.views, strict=True
-            )
-        },
-        "matched_by": data.matched_by,
-        "id_column": data.id_name or None,
-        "samples": data.views[0].shape[0],
-        "lacking": data.lacking,
-        "dropped_samples": data.dropped,
-    }
-
-
-def _describe_found(found: "Found") -> dict[str, Any]:
-    import numpy as np
-
-    model = found.estimator
-    nearest = getattr(model, "best_estimator_", None)
-    return {
-        "n_clusters": len(np.unique(found.labels)),
-        **_describe_model(model),
-        "members": getattr(model, "table_", None),
-        "scaling": getattr(model, "scaling_", None),
-        "structure": getattr(model, "structure_evidence_", None),
-        "alternatives": getattr(model, "alternatives_", None),
-        "nearest": None if nearest is None else _describe_model(nearest),
-        "evidence": found.evidence,
-    }
 
 
 def _describe_model(model: Any) -> dict[str, Any]:
     return {"method": type(model).__name__.lower(), "parameters": model.get_params(deep=False)}
 
 
-def _labels_sum(data: "MatchedViews", labels: "np.ndarray") -> str:
-    rows = list(zip(sample_names(data), labels.tolist(), strict=True))
+def _sum_of(names: list[str], labels: list[int]) -> str:
+    rows = list(zip(names, labels, strict=True))
     return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
 
-def _versions() -> dict[str, str]:
-    found = {name: metadata.version(name) for name in ("numpy", "scipy", "scikit-learn")}
-    return {"python": platform.python_version(), **found}
+def _relative(path: str | Path, folder: Path) -> str:
+    try:
+        return Path(os.path.relpath(path, folder)).as_posix()
+    except ValueError:  # on another drive
+        return str(Path(path).absolute())
 
 
 def read_settings(path: Path) -> dict[str, Any]:

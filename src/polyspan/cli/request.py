@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from polyspan.datasets import MatchedViews
 
 OWN_OPTIONS = {"n_clusters": "--clusters", "random_state": "--seed"}
+IMPUTE = ("impute", "says what --impute leaves out: use both, or neither")
 SHOWN = ("report", "is shown in the report: name one with --report FILE.html")
 seed_limits = within(0, 2**32 - 1, "from 0 to 2**32 - 1")
 
@@ -61,54 +62,33 @@ def parse_settings(items: Sequence[str]) -> dict[str, Any]:
 class Reading:
     """How files are read. The names and meanings are those of `polyspan.datasets.load_views`."""
 
-    id: Sequence[str] = option(
-        (), "column with the sample ids; repeat the option if the files use different names",
-        "COLUMN",
-    )  # fmt: skip
+    # fmt: off
+    id: Sequence[str] = option((),
+        "column with the sample ids; repeat the option if the files use different names", "COLUMN")
     drop: Sequence[str] = option((), "leave out a column; may be repeated", "COLUMN")
-    missing: Literal["fail", "drop", "keep"] = option(
-        "fail",
-        "samples that lack a view: stop and name them, drop them, or keep them (only with methods "
-        "that can, see --method)",
-    )
-    header: bool | None = option(
-        None, "whether text files and sheets start with a row of names (default: detect)"
-    )
-    samples: Literal["rows", "columns"] | None = option(
-        None,
+    missing: Literal["fail", "drop", "keep"] = option("fail",
+        "samples that lack a view: stop and name them, drop them, or keep them (without --method, "
+        "or with one that can)")
+    header: bool | None = option(None,
+        "whether text files and sheets start with a row of names (default: detect)")
+    samples: Literal["rows", "columns"] | None = option(None,
         "where the samples are: in columns, as is common in genomics, or in rows; without it, "
-        "tables that seem to have them in columns are refused",
-    )
-    keep: Sequence[str] = option(
-        (),
+        "tables that seem to have them in columns are refused")
+    keep: Sequence[str] = option((),
         "use a column although its name (label, subtype, ...) says that it holds known classes; "
-        "may be repeated",
-        "COLUMN",
-    )
-    impute: Literal["median", "knn", "none"] = option(
-        "none",
-        "fill in scattered missing values by the column's median or from the five nearest samples",
-    )
-    max_missing: float = option(
-        0.2,
+        "may be repeated", "COLUMN")
+    impute: Literal["median", "knn", "none"] = option("none",
+        "fill in scattered missing values by the column's median or from the five nearest samples")
+    max_missing: float = option(0.2,
         "with --impute: leave out columns that lack more than this share of their values; samples "
-        "that then still do count as lacking the view, see --missing",
-        "SHARE",
-        needs=("impute", "says what --impute leaves out: use both, or neither"),
-    )
-    obsm: Sequence[str] = option(
-        (),
+        "that then still do count as lacking the view, see --missing", "SHARE", needs=IMPUTE)
+    obsm: Sequence[str] = option((),
         ".h5ad and .h5mu: this matrix of obsm is a view, instead of X; may be repeated; rna:KEY is "
-        "that of one modality",
-        "KEY",
-    )
-    layers: Sequence[str] = option(
-        (),
+        "that of one modality", "KEY")
+    layers: Sequence[str] = option((),
         ".h5ad and .h5mu: this layer is a view, instead of X, which is the layer X; may be "
-        "repeated",
-        "NAME",
-        flag="--layer",
-    )
+        "repeated", "NAME", flag="--layer")
+    # fmt: on
 
 
 def reading(options: Reading) -> dict[str, Any]:
@@ -120,82 +100,61 @@ def reading(options: Reading) -> dict[str, Any]:
 class Request(Reading):
     """What is clustered. With how files are read, this is all that decides the labels."""
 
+    # fmt: off
     files: Sequence[str | Path] = option((), "a file with one or more views", "FILE", flag="files")
-    clusters: int | Literal["auto"] = option(
-        "auto", "number of clusters, or auto", "N", parse=_clusters
-    )
-    method: str | None = option(
-        None, "run one method, such as grmsc; `polyspan info` lists them", "NAME"
-    )
-    set: Mapping[str, Any] = option(
-        dict,
-        "set a parameter of the method; may be repeated",
-        "NAME=VALUE",
-        collect=parse_settings,
-    )
+    clusters: int | Literal["auto"] = option("auto",
+        "number of clusters, or auto", "N", parse=_clusters)
+    method: str | None = option(None,
+        "run one method, such as grmsc; `polyspan info` lists them", "NAME")
+    set: Mapping[str, Any] = option(dict,
+        "set a parameter of the method; may be repeated", "NAME=VALUE", collect=parse_settings)
     seed: int = option(0, "random seed", "N", check=seed_limits)
-    budget: float | None = option(
-        None,
-        "start no new member of the consensus after this time; the labels then depend on the "
-        "speed of the machine (default: run all members)",
-        "SECONDS",
-        check=within(0, sys.float_info.max, "a finite number >= 0"),
-    )
-    device: str | None = option(
-        None,
-        "where to compute, such as cuda (a GPU; needs torch), for methods that support it",
-        "D",
-    )
-    dataset: str | None = option(
-        None,
+    budget: float | None = option(None,
+        "start no new member of the consensus after this time; the labels then depend on the speed "
+        "of the machine (default: run all members)", "SECONDS",
+        check=within(0, sys.float_info.max, "a finite number >= 0"))
+    device: str | None = option(None,
+        "where to compute, such as cuda (a GPU; needs torch), for methods that support it", "D")
+    dataset: str | None = option(None,
         "cluster a published data set instead of files (`polyspan data list`); what it knows of "
-        "its samples is compared with the clusters in the report",
-        "NAME",
-    )
+        "its samples is compared with the clusters in the report", "NAME")
+    # fmt: on
+
+
+@dataclass(frozen=True, kw_only=True)
+class Writing:
+    """How files are written."""
+
+    force: bool = option(False, "replace output files that exist")
+    safe_ids: bool = option(False,
+        "write ' before ids that begin with =, +, - or @, which spreadsheets take for formulas",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Outputs:
+class Outputs(Writing):
     """What is written. None of it changes the labels."""
 
-    out: str | Path | None = option(
-        None,
+    # fmt: off
+    out: str | Path | None = option(None,
         "where to write the labels, .csv or .tsv, or a copy of the .h5ad or .h5mu file with the "
-        "labels in it (default: labels.csv)",
-        "FILE",
-    )
+        "labels in it (default: labels.csv)", "FILE")
     report: str | Path | None = option(None, "also write a report", "FILE.html")
-    save: str | Path | None = option(
-        None, "also save the model, for `polyspan predict`", "MODEL.npz"
-    )
-    annotate: str | Path | None = option(
-        None,
+    save: str | Path | None = option(None,
+        "also save the model, for `polyspan predict`", "MODEL.npz")
+    annotate: str | Path | None = option(None,
         "a table of what is known of the samples (subtypes, ages, ...), or .h5ad or .h5mu for its "
         "obs, matched by id: the report compares the clusters with it; it is never used for the "
-        "clustering",
-        "FILE",
-        needs=SHOWN,
-    )
-    survival: str | None = option(
-        None,
+        "clustering", "FILE", needs=SHOWN)
+    survival: str | None = option(None,
         "compare the survival of the clusters (needs lifelines): two columns of --annotate or of "
-        "the data set; an event is 1, or dead",
-        "TIME,EVENT",
-        needs=SHOWN,
-    )
-    figures: str | Path | None = option(
-        None,
+        "the data set; an event is 1, or dead", "TIME,EVENT", needs=SHOWN)
+    figures: str | Path | None = option(None,
         "with --report: also write its figures (.svg, .png) and tables (.csv, such as markers.csv) "
-        "to this folder",
-        "FOLDER",
-        needs=SHOWN,
-    )
-    force: bool = option(False, "replace output files that exist")
-    safe_ids: bool = option(
-        False, "write ' before ids that begin with =, +, - or @, which spreadsheets take for "
-        "formulas"
-    )  # fmt: skip
-    verbose: bool = option(False, "also print the members of the consensus, by family and scaling")
+        "to this folder", "FOLDER", needs=SHOWN)
+    verbose: bool = option(False,
+        "also print the members of the consensus, by family and scaling")
+    # fmt: on
 
 
 @contextmanager
