@@ -99,7 +99,7 @@ def add_options(parser: argparse.ArgumentParser, *tables: type) -> None:
 
 def _argument(parser: argparse.ArgumentParser, about: "Field[Any]") -> dict[str, Any]:
     """The declaration of an option for argparse."""
-    how: dict[str, Any] = {"help": about.metadata["help"]}
+    how: dict[str, Any] = {"help": about.metadata["help"].replace("%", "%%")}
     if about.type is bool:
         return how | {"action": "store_true"}
     how["metavar"] = about.metadata["metavar"]
