@@ -98,7 +98,7 @@ REFUSED = {
     ),
     "the same genes in rows, by load_views": (
         lambda: load_views([A.T, A.T + 1]),
-        "^table 1 and table 2 share 40 of 40 column names .*--samples columns",
+        "^table 1 and table 2 share 40 of 40 column names .*use samples='columns' if",
     ),
     "known classes in a table": (
         lambda: load_views([A.assign(subtype=DATA.labels), B]),
@@ -196,7 +196,7 @@ REFUSED = {
     ),
     "keys without AnnData": (
         lambda: load_views([A, B], obsm=["X_pca"]),
-        "^--obsm .obsm. names matrices of AnnData .* and none is given: leave it out",
+        "^obsm names matrices of AnnData .* and none is given: leave it out",
     ),
     "a key instead of a list": (
         lambda: load_views(cells(A), layers="X"),
@@ -220,7 +220,7 @@ REFUSED = {
     ),
     "load_views of tables that overlap": (
         lambda: load_views([A, PARTLY]),
-        "^5 samples lack a view: 5 lack table 2 .*--missing drop",
+        "^5 samples lack a view: 5 lack table 2 .*missing='drop'",
     ),
     "columns of one name": (
         lambda: load_views([A.rename(columns={"f1": "f0"}), B]),

@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 import zipfile
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -26,7 +27,10 @@ from scipy import sparse
 import polyspan.progress
 from polyspan.cli import fit
 from polyspan.cli.main import main
+from polyspan.cli.options import in_shell
+from polyspan.cli.request import Request
 from polyspan.datasets import load_views, safety, textfiles
+from polyspan.runtime.messages import spelling
 from polyspan.selection.pool import tell_lost
 
 rng = np.random.default_rng(0)
@@ -37,6 +41,7 @@ A = rng.normal(size=(N, 5)) + 6 * TRUTH[:, None]
 B = rng.normal(size=(N, 4)) - 6 * TRUTH[:, None]
 GENES = ["TP53", "BRCA1", "MYC", "EGFR", "KRAS"]
 LIPIDS = ["C14.0", "C16.0", "C18.0", "C20.1"]
+typed = partial(in_shell, Request)
 METHOD = ["--method", "meangraph", "--clusters", "2", "--set", "n_neighbors=3"]
 
 
@@ -71,9 +76,11 @@ def found_ids():
 
 
 def refused(capsys, files, words, options=(), **choices):
-    """Both answer with the same sentence, and nothing is written."""
-    before = sorted(os.listdir())
-    with pytest.raises((ValueError, OSError, MemoryError), match=words) as error:
+    """Both answer with the same sentence, each in its own words; nothing is written."""
+    before, errors = sorted(os.listdir()), (ValueError, OSError, MemoryError)
+    with pytest.raises(errors, match=r"^(?!.* --[a-z]).*$"):
+        load_views(files, **choices)
+    with spelling(typed), pytest.raises(errors, match=words) as error:
         load_views(files, **choices)
     assert shell(files, *options) == 2
     err = capsys.readouterr().err
@@ -84,7 +91,9 @@ def refused(capsys, files, words, options=(), **choices):
 
 def accepted(capsys, files, options=(), notes=(), ids=IDS, **choices):
     """Both read the same samples, with exactly these notes; returns what `load_views` found."""
-    data = load_views(files, **choices)
+    assert not any(" --" in note for note in load_views(files, **choices).notes)
+    with spelling(typed):
+        data = load_views(files, **choices)
     assert data.notes == list(notes)
     capsys.readouterr()
     assert shell(files, *options) == 0
@@ -437,7 +446,7 @@ def test_sparse_matrices_of_r(capsys, monkeypatch):
     assert found.ids == GENES
     assert found.notes == [
         "a.rds: the rows of the sparse matrix are taken to be the samples; if they are features, "
-        "as in most packages of R, use --samples columns"
+        "as in most packages of R, use samples='columns'"
     ]
 
 

@@ -58,11 +58,11 @@ def test_id_can_be_named_and_may_differ():
     frame(B, name="code").iloc[ORDER].to_csv("b.csv", index=False)
     assert_matched(load_views(["a.csv", "b.csv"], id=["who", "code"]))
     with pytest.raises(
-        ValueError, match=r"b\.csv has no column 'who' for --id; it has 'code', 'x0', 'x1'"
+        ValueError, match=r"b\.csv has no column 'who' for id; it has 'code', 'x0', 'x1'"
     ):
         load_views(["a.csv", "b.csv"], id="who")
     np.save("c.npy", B)
-    with pytest.raises(ValueError, match=r"c\.npy has no ids, so --id cannot match it"):
+    with pytest.raises(ValueError, match=r"c\.npy has no ids, so id cannot match it"):
         load_views(["a.csv", "c.npy"], id="who")
 
 
@@ -166,8 +166,8 @@ def test_row_numbers_match_where_not_all_files_have_ids():
     assert data.ids == ["0", "2", "5"]
     np.testing.assert_allclose(data.views[1], B[[0, 2, 5]], rtol=0, atol=1e-12)
     assert data.notes == [
-        "a.csv: column 'patient_id' is used as a feature; if it is the id, use --id patient_id, "
-        "otherwise leave it out: --drop patient_id"
+        "a.csv: column 'patient_id' is used as a feature; if it is the id, use id='patient_id', "
+        "otherwise leave it out: drop=['patient_id']"
     ]
 
 
@@ -185,8 +185,8 @@ def test_words_in_another_column_may_be_the_id():
     last(A, IDS, "who").to_csv("a.csv", index=False)
     last(B, IDS, "who").iloc[ORDER].to_csv("b.csv", index=False)
     match = (
-        r"^a\.csv: column 'who' holds text .*: leave it out with --drop who, or encode it as "
-        r"numbers; if 'who' is the id, use --id who$"
+        r"^a\.csv: column 'who' holds text .*: leave it out with drop=\['who'\], or encode it "
+        r"as numbers; if 'who' is the id, use id='who'$"
     )
     with pytest.raises(ValueError, match=match):
         load_views(["a.csv", "b.csv"])
@@ -238,7 +238,7 @@ def test_tables_with_samples_in_columns():
         table.index = [f"{name}{j}" for j in range(values.shape[1])]
         table.columns = range(1, 7)  # names that tables may share by chance
         table.to_csv(f"{name}.csv")
-    with pytest.raises(ValueError, match="share column names: if those are the samples, use --sam"):
+    with pytest.raises(ValueError, match="share column names: if those are the samples, use sam"):
         load_views(["a.csv", "b.csv"])
     frame(ids=None).to_csv("a.csv", index=False)
     np.save("b.npy", B.T)

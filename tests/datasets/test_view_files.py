@@ -175,15 +175,15 @@ def test_text_columns():
     with pytest.raises(
         ValueError,
         match=r"a\.csv: column 'tissue' holds text \('liver', 'lung', 'skin', \.\.\.\): leave it "
-        r"out with --drop tissue, or encode it as numbers",
+        r"out with drop=\['tissue'\], or encode it as numbers",
     ):
         load_views(["a.csv", "b.csv"])
     table["body site"] = pd.Categorical(["x", "y", "x", "y", "x", "y"])
     table.to_parquet("a.parquet", index=False)
     with pytest.raises(
         ValueError,
-        match=r"a\.parquet: 2 columns hold text, 'tissue', 'body site' .* --drop tissue --drop "
-        r"'body site', or encode them",
+        match=r"a\.parquet: 2 columns hold text, 'tissue', 'body site' .* with drop="
+        r"\['tissue', 'body site'\], or encode them",
     ):
         load_views(["a.parquet", "b.csv"])
     assert_matched(load_views(["a.parquet", "b.csv"], drop=["tissue", "body site"]))
@@ -256,5 +256,5 @@ def test_a_note_on_a_column_that_may_be_the_id():
     frame(ids=[11, 7, 3, 20, 5, 8], name="nr").to_csv("a.csv", index=False)
     [number] = load_views(["a.csv"]).notes
     assert "the first column, 'nr'" in number
-    assert number.endswith("use --id nr")
+    assert number.endswith("use id='nr'")
     assert load_views(["a.csv"], id="nr").notes == []

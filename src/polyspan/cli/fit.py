@@ -184,6 +184,11 @@ def repeat(path: str | Path, outputs: Outputs, *, command: str = "") -> Found:
 def _check_readable(files: Sequence[str | Path]) -> None:
     from polyspan.datasets.matching import check_paths
 
+    for path in map(Path, files):
+        if "=" in path.name and not path.exists():
+            raise FileNotFoundError(
+                f"there is no file {path}: if it is a parameter, use --set {path}"
+            )
     check_paths([Path(file) for file in files])
 
 

@@ -24,13 +24,16 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import NoReturn
 
 from polyspan import __version__
 from polyspan.cli import audit, bench, data, demo, fit, info, predict
 from polyspan.cli.messages import fail
+from polyspan.cli.options import in_shell
 from polyspan.cli.parser import Parser, split_help
-from polyspan.cli.request import InputError, in_words
+from polyspan.cli.request import InputError, Request, in_words
+from polyspan.runtime.messages import spelling
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -51,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         getattr(args, "usage_error", parser.error)(f"unrecognized arguments: {' '.join(rest)}")
     args.command = shlex.join(["polyspan", *(sys.argv[1:] if argv is None else argv)])
     try:
-        with _terminating():
+        with _terminating(), spelling(partial(in_shell, Request)):
             code = args.run(args)
             sys.stdout.flush()  # a reader that is gone is noticed here at the latest
             return code

@@ -198,9 +198,13 @@ def in_shell(table: type, name: str, *values: Any) -> str:
     >>> from polyspan.cli.request import Request
     >>> in_shell(Request, "header", True), in_shell(Request, "drop", ["a", "b c"])
     ('--header yes', "--drop a --drop 'b c'")
+    >>> in_shell(Request, "force", True), in_shell(Request, "max_missing")
+    ('--force', '--max-missing')
     """
-    known = {about.name: flag(about) for about in fields(table)}
-    typed = known.get(name, f"--{name.replace('_', '-')}")
+    known = {about.name: about for about in fields(table)}
+    if name not in known:
+        return f"--{name.replace('_', '-')}"
+    typed = flag(known[name])
     words: list[str] = []
     for value in values:
         several = value if isinstance(value, list) else [value]

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from polyspan.datasets.ids import ROW_NUMBERS, counts_rows
 from polyspan.datasets.view_files import Part
 from polyspan.inputs.samples import first_repeated
-from polyspan.runtime.messages import first_few, plural
+from polyspan.runtime.messages import first_few, plural, setting
 
 
 def without_row_numbers(parts: list[Part]) -> list[Part]:
@@ -36,8 +36,9 @@ def without_row_numbers(parts: list[Part]) -> list[Part]:
         raise ValueError(
             f"{one.file} has no ids, only row numbers that are not in order "
             f"({', '.join((one.ids or [])[:3])}, ...), which cannot be matched to the ids of "
-            f"{other.file} ({other.id_name!r}): add an id column to {one.file}, or use --id to "
-            f"name the columns to match by (--id '' is a column without a name)"
+            f"{other.file} ({other.id_name!r}): add an id column to {one.file}, or use "
+            f"{setting('id')} to name the columns to match by ({setting('id', '')} is a column "
+            "without a name)"
         )
     return [
         part._replace(ids=None, id_name="") if counts(part, in_order=True) else part
@@ -84,11 +85,12 @@ def rows_by_id(parts: list[Part], names: list[str], keep: bool) -> tuple[list[st
             for part in {part.file: part for part in parts}.values()
         ]
         columns = set.intersection(*(set(part.columns) for part in parts))
-        turned = "; the tables share column names: if those are the samples, use --samples columns"
+        use = setting("samples", "columns")
+        turned = f"; the tables share column names: if those are the samples, use {use}"
         what = "the files do not share ids" if keep else "no id is in every file"
         raise ValueError(
-            f"{what}: {'; '.join(heads)}: check --id, or --drop the id columns to "
-            f"match by order{turned * (len(columns) > 1)}"
+            f"{what}: {'; '.join(heads)}: check {setting('id')}, or "
+            f"{setting('drop')} the id columns to match by order{turned * (len(columns) > 1)}"
         )
     for part, rows in zip(parts, places, strict=True):
         rows[(rows >= 0) & _rows_without_values(part.matrix)[rows]] = -1
@@ -180,14 +182,14 @@ def _not_finite(part: Part, matrix: Any, samples: list[str]) -> str:
     advice = "replace them"
     if not infinite.any() and bad is None:
         advice = (
-            "fill them in with --impute median or --impute knn, which leaves out what lacks more "
-            "than --max-missing 0.2 of its values"
+            f"fill them in with {setting('impute', 'median')} or {setting('impute', 'knn')}, which "
+            f"leaves out what lacks more than {setting('max_missing', 0.2)} of its values"
         )
     return (
         f"{where}: {plural(len(i), 'value is', 'values are')} {what}, in {plural(rows, 'row')} and "
         f"{plural(columns, 'column')} "
         f"({'; '.join(places)}{'; ...' * (len(i) > 3)}): {advice}, or leave out the rows or "
-        "the columns (--drop COLUMN)"
+        f"the columns ({setting('drop', ['COLUMN'])})"
     )
 
 

@@ -20,6 +20,7 @@ from polyspan.datasets.columns import (
     quoted,
 )
 from polyspan.inputs.samples import as_ids, is_missing
+from polyspan.runtime.messages import setting
 
 ROW_NUMBERS = re.compile(r"|index|Unnamed: \d+(\.\d+)*")  # columns that may just count the rows
 
@@ -68,7 +69,7 @@ def _wanted_column(path: str, table: Table, wanted: list[str]) -> str:
         if name in table.columns:
             return name
     raise ValueError(
-        f"{path} has no column {quoted(wanted)} for --id; it has {quoted(table.columns)}"
+        f"{path} has no column {quoted(wanted)} for {setting('id')}; it has {quoted(table.columns)}"
     )
 
 

@@ -12,6 +12,7 @@ from polyspan.datasets.columns import check_unique, collect
 from polyspan.datasets.ids import Table
 from polyspan.inputs.containers import annotated_kind, is_other_table
 from polyspan.inputs.samples import is_frame
+from polyspan.runtime.messages import setting
 
 
 def name_sources(given: Any) -> tuple[list[Path], dict[Path, Any]]:
@@ -75,7 +76,7 @@ def check_keys(
     """Refuse keys of AnnData and MuData where there is neither."""
     there = [path.suffix.lower() in (".h5ad", ".h5mu") for path in files if path not in held]
     if (obsm or layers) and not any(there) and not any(map(annotated_kind, held.values())):
-        name = "--obsm (obsm)" if obsm else "--layer (layers)"
+        name = setting("obsm" if obsm else "layers")
         raise ValueError(
             f"{name} names matrices of AnnData (.h5ad) or MuData (.h5mu), and none is given: leave "
             "it out"

@@ -24,7 +24,7 @@ from polyspan.datasets.in_memory import check_keys, name_sources
 from polyspan.datasets.readers import check_file
 from polyspan.datasets.view_files import BIO, Part, Reading, read_parts, view_names
 from polyspan.inputs.filling import check_imputing, describe, fill
-from polyspan.runtime.messages import plural
+from polyspan.runtime.messages import plural, setting
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -93,8 +93,7 @@ def load_views(
 ) -> MatchedViews:
     r"""Load views from several files, or from tables in memory, and match their samples.
 
-    `polyspan fit` reads files this way; error messages name its options, which have the same names
-    here.
+    `polyspan fit` reads files this way; its options have the same names.
 
     Parameters
     ----------
@@ -241,7 +240,7 @@ def _filled(part: Part, name: str, how: str, max_missing: float, notes: list[str
     if not found.kept.any():
         raise ValueError(
             f"{part.file}: every column lacks more than {max_missing:.0%} of its values: raise "
-            "--max-missing, or leave the file out"
+            f"{setting('max_missing')}, or leave the file out"
         )
     samples = part.ids or [str(i) for i in range(1, part.matrix.shape[0] + 1)]
     columns = list(part.columns) or [str(j) for j in range(1, part.matrix.shape[1] + 1)]
@@ -258,8 +257,9 @@ def _kept(
     whole = np.logical_and.reduce([rows >= 0 for rows in places])
     if missing == "fail" and lacking:
         raise ValueError(
-            f"{tell_lacking(lacking)}{why}; use --missing drop to leave them out, which keeps the "
-            f"{whole.sum()} of {len(samples)} samples that have every view, or --missing keep"
+            f"{tell_lacking(lacking)}{why}; use {setting('missing', 'drop')} to leave them out, "
+            f"which keeps the {whole.sum()} of {len(samples)} samples that have every view, or "
+            f"{setting('missing', 'keep')}"
         )
     if missing == "drop" and lacking and not whole.any():
         raise ValueError(f"no sample has every view: {tell_lacking(lacking)}")
@@ -267,7 +267,8 @@ def _kept(
 
 
 def _too_sparse(max_missing: float) -> str:
-    return f"; with --impute, that is also who lacks more than {max_missing:.0%} of its values"
+    filled = setting("impute")
+    return f"; with {filled}, that is also who lacks more than {max_missing:.0%} of its values"
 
 
 def check_paths(paths: list[Path]) -> list[Path]:
@@ -275,10 +276,6 @@ def check_paths(paths: list[Path]) -> list[Path]:
     if not paths:
         raise ValueError("name at least one file")
     for path in paths:
-        if "=" in path.name and not path.exists():
-            raise FileNotFoundError(
-                f"there is no file {path}: if it is a parameter, use --set {path}"
-            )
         check_file(path, BIO)
     real = [path.resolve() for path in paths]
     if twice := [str(path) for path, one in zip(paths, real, strict=True) if real.count(one) > 1]:

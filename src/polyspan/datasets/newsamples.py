@@ -18,7 +18,7 @@ from polyspan.datasets.matching import MatchedViews, check_paths, match_parts
 from polyspan.datasets.view_files import Part, Reading, read_parts, view_names
 from polyspan.inputs.filling import check_imputing
 from polyspan.inputs.samples import KnownView
-from polyspan.runtime.messages import plural, quoted
+from polyspan.runtime.messages import plural, quoted, setting
 
 
 def load_new_views(
@@ -147,8 +147,8 @@ def _filled(part: Part, view: KnownView, max_missing: float, notes: list[str]) -
         return part
     if view.medians is None:
         raise ValueError(
-            f"{part.file}: --impute needs the medians of the fitted samples, which the model does "
-            f"not have for the view {str(view.key)!r}: fill in the missing values yourself"
+            f"{part.file}: {setting('impute')} needs the medians of the fitted samples, which the "
+            f"model lacks for the view {str(view.key)!r}: fill in the missing values yourself"
         )
     gone = np.isnan(part.matrix)
     lost = gone.mean(axis=1) > max_missing
@@ -180,5 +180,5 @@ def _check_whole(part: Part) -> None:
         raise ValueError(
             f"{part.file}: {plural(int(gone.sum()), 'value')} missing (the first in sample "
             f"{sample}, column {column}): fill in by the medians of the fitted samples with "
-            "--impute median"
+            f"{setting('impute', 'median')}"
         )

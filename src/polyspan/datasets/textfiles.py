@@ -26,6 +26,7 @@ from polyspan.datasets.columns import (
 )
 from polyspan.progress import follower
 from polyspan.runtime.memory import available_memory
+from polyspan.runtime.messages import setting
 
 SHOWN = 50  # columns with words whose words are kept, for messages; ids are kept anyway
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
@@ -267,6 +268,6 @@ def has_names(path: object, rows: list[list[str]]) -> bool:
 def _may_be_both(path: object, row: list[str]) -> str:
     shown = ", ".join(row[:4]) + (", ..." if len(row) > 4 else "")
     return (
-        f"{path}: the first row ({shown}) may be names or a sample: use --header yes or "
-        "--header no (in Python, header=True or False)"
+        f"{path}: the first row ({shown}) may be names or a sample: use "
+        f"{setting('header', True)} or {setting('header', False)}"
     )

@@ -1,7 +1,6 @@
 """Read views and their ids from files: tables, matrices, AnnData and MuData."""
 
 import re
-import shlex
 import warnings
 from collections.abc import Mapping, Sequence
 from itertools import chain
@@ -32,7 +31,7 @@ from polyspan.inputs.containers import annotated_kind, blocks
 from polyspan.inputs.orientation import check_labels, check_rows, is_feature_name
 from polyspan.inputs.rows import check_sparse
 from polyspan.inputs.samples import as_ids, first_repeated
-from polyspan.runtime.messages import one_line, own_warnings
+from polyspan.runtime.messages import one_line, own_warnings, setting
 from polyspan.runtime.optional import require
 
 BIO = (".h5ad", ".h5mu")
@@ -88,7 +87,7 @@ def read_parts(
             if how.samples is None:
                 notes.append(
                     f"{where}: the rows of the sparse matrix are taken to be the samples; if they "
-                    "are features, as in most packages of R, use --samples columns"
+                    f"are features, as in most packages of R, use {setting('samples', 'columns')}"
                 )
         elif across:
             part = _turned(where, table, how, notes)
@@ -162,8 +161,8 @@ def _read(path: Path, how: Reading, notes: list[str]) -> list[Part]:
         ids, id_name = _ids_of_npz(path, list(how.id), data.views[0].shape[0])
     if how.id and ids is None:
         raise ValueError(
-            f"{path} has no ids, so --id cannot match it: leave --id out to match by order, or "
-            "save it as a table"
+            f"{path} has no ids, so {setting('id')} cannot match it: leave it out to match by "
+            "order, or save it as a table"
         )
     if data.labels.size:
         notes.append(f"{path} also holds labels, which are not used")
@@ -276,15 +275,15 @@ def _turned(where: str, table: Table, how: Reading, notes: list[str]) -> Part:
         )
     if words := [name for name in samples if name in columns.words]:
         told = f"column {words[0]!r}" if len(words) == 1 else f"columns {quoted(words)}"
-        flags = " ".join(f"--drop {shlex.quote(word)}" for word in words[:5])
         raise ValueError(
-            f"{where}: with --samples columns every column but {naming!r} is a sample, but "
-            f"{told} hold{'s' * (len(words) == 1)} text: leave it out with {flags}"
+            f"{where}: with {setting('samples', 'columns')} every column but {naming!r} is a "
+            f"sample, but {told} hold{'s' * (len(words) == 1)} text: leave it out with "
+            f"{setting('drop', words[:5])}"
         )
     if naming is None and len(columns.matrix) > 2 and may_be_ids(columns[first]):
         notes.append(
             f"{where}: the first column, {first!r}, is used as a sample; if it names the features, "
-            f"use --id {shlex.quote(first)}"
+            f"use {setting('id', first)}"
         )
     n = len(columns.matrix)
     features = as_ids(columns[naming]) if naming is not None else [str(i + 1) for i in range(n)]
@@ -307,9 +306,7 @@ def _text_error(path: str, features: Columns, words: list[str], first: str, aske
     told = f"{path}: column {name!r} holds text ({shown})"
     if len(words) > 1:
         told = f"{path}: {len(words)} columns hold text, {quoted(words)} ({name!r}: {shown})"
-    flags = " ".join(f"--drop {shlex.quote(word)}" for word in words[:5]) + " ..." * (
-        len(words) > 5
-    )
+    flags = setting("drop", words[:5]) + " ..." * (len(words) > 5)
     advice = f"{told}: leave it out with {flags}, or encode it as numbers"
     if len(words) > 1:
         advice = f"{told}: leave them out with {flags}, or encode them as numbers"
@@ -319,19 +316,21 @@ def _text_error(path: str, features: Columns, words: list[str], first: str, aske
     kept = [word for word in words if word in features.text]
     different = [word for word in kept if not asked and may_be_ids(features[word])]
     if different:
-        advice += f"; if {different[0]!r} is the id, use --id {shlex.quote(different[0])}"
+        advice += f"; if {different[0]!r} is the id, use {setting('id', different[0])}"
     return advice
 
 
 def _note_first_row(path: Path, names: list[str], nameless: bool, notes: list[str]) -> None:
     if nameless:
-        notes.append(f"{path}: the first row is read as a sample; if it is names, use --header yes")
+        use = setting("header", True)
+        notes.append(f"{path}: the first row is read as a sample; if it is names, use {use}")
     elif (
         names[0]
         and not is_id_name(names[0])
         and any(as_numbers([name]) is not None for name in names)
     ):
-        notes.append(f"{path}: the first row is read as names; if it is a sample, use --header no")
+        use = setting("header", False)
+        notes.append(f"{path}: the first row is read as names; if it is a sample, use {use}")
 
 
 def _note_columns(
@@ -340,13 +339,13 @@ def _note_columns(
     told = [j for j, name in enumerate(names) if is_like_id(name) and all_whole(matrix[:, j])]
     for name in (names[j] for j in told):
         notes.append(
-            f"{path}: column {name!r} is used as a feature; if it is the id, use --id "
-            f"{shlex.quote(name)}, otherwise leave it out: --drop {shlex.quote(name)}"
+            f"{path}: column {name!r} is used as a feature; if it is the id, use "
+            f"{setting('id', name)}, otherwise leave it out: {setting('drop', [name])}"
         )
     if 0 in told or ids is not None or len(names) == 1:
         return
     if len(matrix) > 2 and may_be_ids(matrix[:, 0]):
         notes.append(
             f"{path}: the first column, {names[0]!r}, holds a different whole number in every row "
-            f"and is used as a feature; if it is the id, use --id {shlex.quote(names[0])}"
+            f"and is used as a feature; if it is the id, use {setting('id', names[0])}"
         )

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from polyspan.inputs.samples import View, are_numbered, as_ids, is_frame, samples_of
-from polyspan.runtime.messages import first_few, plural, unknown_name
+from polyspan.runtime.messages import first_few, plural, setting, unknown_name
 
 
 class Block(NamedTuple):
@@ -213,8 +213,8 @@ def _block(name: str, matrix: Any, table: Any, where: str, named: bool = True) -
     here = f"{where}:{name}" if name else where
     if matrix is None or 0 in matrix.shape:
         raise ValueError(
-            f"{here} has no X, or an empty X: there is nothing to cluster, unless obsm or layers "
-            "name other matrices (load_views in Python, --obsm and --layer in the shell)"
+            f"{here} has no X, or an empty X: there is nothing to cluster, unless "
+            f"{setting('obsm')} or {setting('layers')} name other matrices (`load_views`)"
         )
     if hasattr(matrix, "to_memory"):  # backed by a file
         matrix = matrix.to_memory()

@@ -1,10 +1,9 @@
 """Which way a table lies: samples in rows, or features in rows, as is common in genomics."""
 
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 
-from polyspan.runtime.messages import quoted
+from polyspan.runtime.messages import quoted, setting
 
 _FEATURES = (
     "gene|feature|probe|probeset|transcript|protein|peptide|metabolite|lipid|compound|mirna|mrna|"
@@ -62,7 +61,8 @@ def check_rows(
     ...
     ValueError: a.csv and b.csv share 3 of 3 column names ('anna', 'bert' and 1 more), as if ...
     """
-    turn = "use --samples columns if the samples are in the columns, or --samples rows if not"
+    columns_, rows = (setting("samples", where) for where in ("columns", "rows"))
+    turn = f"use {columns_} if the samples are in the columns, or {rows} if not"
     for file, name in ids.items():
         if name and is_feature_name(name):
             raise ValueError(
@@ -72,7 +72,7 @@ def check_rows(
     if shapes and all(n >= MANY_ROWS and n >= TIMES * d for n, d in shapes.values()):
         notes.append(
             "every table has many more rows than columns; rows are taken to be the samples: if "
-            "they are features, use --samples columns"
+            f"they are features, use {setting('samples', 'columns')}"
         )
 
 
@@ -153,15 +153,12 @@ def check_labels(file: str, names: Sequence[str], keep: Sequence[str], notes: li
     """
     names = [name for name in names if name not in keep]
     if known := named_like(names, LABELS):
-        drop, hold = (
-            " ".join(f"{option} {shlex.quote(name)}" for name in known)
-            for option in ("--drop", "--keep")
-        )
+        drop, hold = setting("drop", known), setting("keep", known)
         raise ValueError(
             f"{file}: {_may_hold(known)}: leave out with {drop}, or use like any other with {hold}"
         )
     for name in named_like(names, NOTED):
         notes.append(
             f"{file}: column {name!r} is used as a feature; if the clusters should not follow it, "
-            f"leave it out: --drop {shlex.quote(name)}"
+            f"leave it out: {setting('drop', [name])}"
         )
