@@ -26,7 +26,7 @@ from scipy import sparse
 import polyspan.progress
 from polyspan.cli import fit
 from polyspan.cli.main import main
-from polyspan.datasets import load_views, safety, textfiles
+from polyspan.io import load_views, safety, text
 from polyspan.selection.pool import tell_lost
 
 rng = np.random.default_rng(0)
@@ -555,7 +555,7 @@ def test_files_larger_than_the_memory(capsys, monkeypatch):
     table.to_csv("a.csv", index=False)
     table.to_csv("a.csv.gz", index=False)
     table.to_excel("a.xlsx", index=False)
-    for module in (textfiles, safety):
+    for module in (text, safety):
         monkeypatch.setattr(module, "available_memory", lambda: 50_000)
     words = r" needs about 0\.\d GiB of memory,? .*but 0\.0 GiB are free"
     for name in ("a.csv", "a.csv.gz", "a.xlsx"):

@@ -360,7 +360,7 @@ def repeat(
 
 
 def _check_readable(files: Sequence[str | Path]) -> None:
-    from polyspan.datasets.matching import check_paths
+    from polyspan.io.matched import check_paths
 
     check_paths([Path(file) for file in files])
 

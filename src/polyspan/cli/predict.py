@@ -122,8 +122,8 @@ def predict_files(
     model : path
         What `polyspan.save_model` wrote.
     files : sequence of paths or "VIEW=path"
-        The new samples, see `polyspan.datasets.newsamples.load_new_views`, as for `missing`,
-        `impute` and `max_missing`; `reading`: fields of `polyspan.datasets.view_files.Reading`.
+        The new samples, see `polyspan.io.new_samples.load_new_views`, as for `missing`,
+        `impute` and `max_missing`; `reading`: fields of `polyspan.io.view_files.Reading`.
     abstain : float, optional
         As in `polyspan.ConsensusClusterer.predict`; None is 0.01, for a consensus.
     out : path, default="predicted.csv"
@@ -190,8 +190,8 @@ def _check(
 ) -> tuple[Any, dict[Path, str]]:
     """The model, and the files with the views that they are said to hold."""
     from polyspan import ConsensusClusterer, load_model
-    from polyspan.datasets.matching import check_paths
     from polyspan.inputs.params import real
+    from polyspan.io.matched import check_paths
 
     if not Path(model).is_file():
         raise FileNotFoundError(f"there is no file {model}")
@@ -237,8 +237,8 @@ def _read(
     impute: str,
     max_missing: float,
 ) -> "MatchedViews":
-    from polyspan.datasets.newsamples import load_new_views
-    from polyspan.datasets.view_files import Reading
+    from polyspan.io.new_samples import load_new_views
+    from polyspan.io.view_files import Reading
 
     how = Reading(**reading)
     known = fitted.known_views()
