@@ -28,7 +28,7 @@ from scipy.optimize import linear_sum_assignment
 from polyspan import ConsensusClusterer
 from polyspan.cli.predict import ABSTAIN
 from polyspan.datasets.registry import find_entry, locate
-from polyspan.datasets.rfiles import RTable, read_r
+from polyspan.io.rfiles import RTable, read_r
 
 VIEWS = ("mrna", "mirna", "protein")
 SEEDS = 3

@@ -29,7 +29,7 @@ from polyspan.cli import fit
 from polyspan.cli.main import main
 from polyspan.cli.options import in_shell
 from polyspan.cli.request import Request
-from polyspan.datasets import load_views, safety, textfiles
+from polyspan.io import load_views, safety, text
 from polyspan.runtime.messages import spelling
 from polyspan.selection.pool import tell_lost
 
@@ -564,7 +564,7 @@ def test_files_larger_than_the_memory(capsys, monkeypatch):
     table.to_csv("a.csv", index=False)
     table.to_csv("a.csv.gz", index=False)
     table.to_excel("a.xlsx", index=False)
-    for module in (textfiles, safety):
+    for module in (text, safety):
         monkeypatch.setattr(module, "available_memory", lambda: 50_000)
     words = r" needs about 0\.\d GiB of memory,? .*but 0\.0 GiB are free"
     for name in ("a.csv", "a.csv.gz", "a.xlsx"):

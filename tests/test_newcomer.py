@@ -11,7 +11,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from polyspan.cli.main import main
-from polyspan.datasets.rfiles import read_r
+from polyspan.io.rfiles import read_r
 
 pytestmark = pytest.mark.slow
 

@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 from polyspan.base.outcome import Outcome
 from polyspan.base.scikit_learn import BaseEstimator, ClusterMixin
 from polyspan.inputs.params import Check, Neighbors, check_params, clusters, fitted, param, seed
-from polyspan.inputs.samples import KnownView
 from polyspan.inputs.views import Views, check_views, check_y
+from polyspan.io.samples import KnownView
 from polyspan.runtime.arrays import Array, to_numpy
 from polyspan.runtime.cache import active, shared
 from polyspan.runtime.memory import available_memory, check_memory, memory_words

@@ -182,7 +182,7 @@ def repeat(path: str | Path, outputs: Outputs, *, command: str = "") -> Found:
 
 
 def _check_readable(files: Sequence[str | Path]) -> None:
-    from polyspan.datasets.matching import check_paths
+    from polyspan.io.matched import check_paths
 
     for path in map(Path, files):
         if "=" in path.name and not path.exists():

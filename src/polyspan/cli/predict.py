@@ -157,7 +157,7 @@ def predict_files(asked: NewSamples) -> Predicted:
 def _check(asked: NewSamples) -> tuple[Any, dict[Path, str]]:
     """The model, and the files with the views that they are said to hold."""
     from polyspan import ConsensusClusterer, load_model
-    from polyspan.datasets.matching import check_paths
+    from polyspan.io.matched import check_paths
 
     if not Path(asked.model).is_file():
         raise FileNotFoundError(f"there is no file {asked.model}")
@@ -195,11 +195,13 @@ def _named(file: str | Path) -> tuple[Path, str]:
 
 
 def _read(fitted: Any, named: dict[Path, str], asked: NewSamples) -> "MatchedViews":
-    from polyspan.datasets import newsamples, view_files
+    from polyspan.io import new_samples, view_files
 
     how = reading(asked)
     gaps = {name: how.pop(name) for name in ("missing", "impute", "max_missing")}
-    return newsamples.load_new_views(named, fitted.known_views(), view_files.Reading(**how), **gaps)
+    return new_samples.load_new_views(
+        named, fitted.known_views(), view_files.Reading(**how), **gaps
+    )
 
 
 def _predict(fitted: Any, data: "MatchedViews", abstain: float) -> Predicted:

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from polyspan.datasets.dataset import Content
-from polyspan.datasets.rfiles import RTable, read_r
-from polyspan.datasets.textfiles import read_csv
+from polyspan.datasets.content import Content
+from polyspan.io.rfiles import RTable, read_r
+from polyspan.io.text import read_csv
 
 
 def breast_tcga(path: Path) -> Content:

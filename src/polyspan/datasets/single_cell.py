@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polyspan.datasets.dataset import Content
-from polyspan.datasets.readers import read_file
-from polyspan.datasets.rfiles import RTable, read_r
-from polyspan.datasets.textfiles import read_csv
+from polyspan.datasets.content import Content
+from polyspan.io.readers import read_file
+from polyspan.io.rfiles import RTable, read_r
+from polyspan.io.text import read_csv
 
 N_COMPONENTS = 20
 N_GENES = 2_000  # of largest dispersion

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polyspan.datasets.columns import Columns, as_numbers
-from polyspan.datasets.readers import check_file
-from polyspan.datasets.tables import TABLES, read_tables
-from polyspan.datasets.view_files import BIO, read_annotated
 from polyspan.explain.given import is_unknown
-from polyspan.inputs.samples import as_ids, first_repeated
+from polyspan.io.columns import Columns, as_numbers
+from polyspan.io.readers import check_file
+from polyspan.io.samples import as_ids, first_repeated
+from polyspan.io.tables import TABLES, read_tables
+from polyspan.io.view_files import BIO, read_annotated
 
 
 class Known(NamedTuple):

@@ -13,8 +13,8 @@ from polyspan.base import MultiViewClusterer
 from polyspan.explain.given import Given, label_codes, open_given
 from polyspan.explain.statistics import adjust, compare_features
 from polyspan.inputs.rows import look
-from polyspan.inputs.samples import take
 from polyspan.inputs.views import Views
+from polyspan.io.samples import take
 from polyspan.methods.meangraph import MeanGraph
 from polyspan.runtime.optional import require
 

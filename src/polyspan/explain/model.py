@@ -10,7 +10,7 @@ from polyspan.explain.given import Given, open_given
 from polyspan.explain.known import match_known, read_known
 from polyspan.explain.markers import Markers, markers
 from polyspan.explain.survival import Survival, survival
-from polyspan.inputs.samples import is_frame
+from polyspan.io.samples import is_frame
 from polyspan.runtime.optional import require
 
 

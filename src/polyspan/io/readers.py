@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from polyspan.datasets.matlab import is_matlab_5, read_matlab_5
-from polyspan.datasets.matrixmarket import read_matrix_market
-from polyspan.datasets.safety import check_links
-from polyspan.datasets.sizes import check_size
-from polyspan.datasets.tables import TABLES, TEXT
-from polyspan.inputs.rows import check_sparse
+from polyspan.io.matlab import is_matlab_5, read_matlab_5
+from polyspan.io.matrixmarket import read_matrix_market
+from polyspan.io.safety import check_links, check_sparse
+from polyspan.io.sizes import check_size
+from polyspan.io.tables import TABLES, TEXT
 from polyspan.runtime.messages import one_line
 from polyspan.runtime.optional import require
 

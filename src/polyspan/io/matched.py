@@ -1,8 +1,8 @@
 """Read views from several files and match their samples by an id column, or by order.
 
-`polyspan.datasets.ids` finds the id column of a table; AnnData and MuData have their obs_names. If
+`polyspan.io.ids` finds the id column of a table; AnnData and MuData have their obs_names. If
 every view has ids, the samples are matched by id, otherwise by order, which needs the same number
-of rows (`polyspan.datasets.alignment`).
+of rows (`polyspan.io.align`).
 """
 
 from collections.abc import Sequence
@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from polyspan.datasets.alignment import (
+from polyspan.io.align import (
     rows_by_id,
     rows_by_order,
     take_rows,
     tell_lacking,
     without_row_numbers,
 )
-from polyspan.datasets.in_memory import check_keys, name_sources
-from polyspan.datasets.readers import check_file
-from polyspan.datasets.view_files import BIO, Part, Reading, read_parts, view_names
-from polyspan.inputs.filling import check_imputing, describe, fill
+from polyspan.io.filling import check_imputing, describe, fill
+from polyspan.io.in_memory import check_keys, name_sources
+from polyspan.io.readers import check_file
+from polyspan.io.view_files import BIO, Part, Reading, read_parts, view_names
 from polyspan.runtime.messages import plural, setting
 
 

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polyspan.datasets.columns import LABEL_NAMES, Columns, as_numbers, quoted
-from polyspan.datasets.dataset import Dataset, contiguous_labels
-from polyspan.datasets.readers import check_file, read_file
-from polyspan.datasets.tables import TABLES, read_tables
+from polyspan.io.columns import LABEL_NAMES, Columns, as_numbers, quoted
+from polyspan.io.dataset import Dataset, contiguous_labels
+from polyspan.io.readers import check_file, read_file
+from polyspan.io.tables import TABLES, read_tables
 
 
 def load_file(

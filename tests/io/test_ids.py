@@ -7,8 +7,8 @@ import pytest
 from cases import case
 from two_tables import IDS, ORDER, A, B, assert_matched, frame
 
-from polyspan.datasets import load_views
-from polyspan.datasets.columns import is_id_name
+from polyspan.io import load_views
+from polyspan.io.columns import is_id_name
 
 pytestmark = pytest.mark.usefixtures("folder")
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from polyspan.datasets.columns import (
+from polyspan.io.columns import (
     Columns,
     as_numbers,
     check_unique,

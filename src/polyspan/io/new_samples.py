@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from polyspan.datasets.alignment import without_row_numbers
-from polyspan.datasets.in_memory import check_keys
-from polyspan.datasets.matching import MatchedViews, check_paths, match_parts
-from polyspan.datasets.view_files import Part, Reading, read_parts, view_names
-from polyspan.inputs.filling import check_imputing
-from polyspan.inputs.samples import KnownView
+from polyspan.io.align import without_row_numbers
+from polyspan.io.filling import check_imputing
+from polyspan.io.in_memory import check_keys
+from polyspan.io.matched import MatchedViews, check_paths, match_parts
+from polyspan.io.samples import KnownView
+from polyspan.io.view_files import Part, Reading, read_parts, view_names
 from polyspan.runtime.messages import plural, quoted, setting
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from two_tables import IDS, A, B, frame, rng
 
-from polyspan.datasets import load_views
+from polyspan.io import load_views
 
 pytestmark = pytest.mark.usefixtures("folder")
 

@@ -11,9 +11,9 @@ import scipy.sparse as sp
 from cases import case
 from numpy.testing import assert_array_equal
 
-from polyspan.datasets import load_file
-from polyspan.datasets.matlab import read_matlab_5
-from polyspan.datasets.matrixmarket import read_matrix_market
+from polyspan.io import load_file
+from polyspan.io.matlab import read_matlab_5
+from polyspan.io.matrixmarket import read_matrix_market
 
 RNG = np.random.default_rng(0)
 CELLS = np.empty((1, 2), dtype=object)

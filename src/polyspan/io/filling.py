@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from polyspan.inputs.samples import is_frame
+from polyspan.io.samples import is_frame
 from polyspan.runtime.messages import first_few, plural, view_title
 
 HOW = ("median", "knn", "none")

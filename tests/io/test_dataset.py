@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from polyspan.datasets import Dataset
-from polyspan.datasets.dataset import contiguous_labels
+from polyspan.io.dataset import contiguous_labels
 
 
 def test_repr_is_one_short_line_however_large_the_views():

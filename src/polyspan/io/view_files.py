@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from polyspan.datasets.columns import Columns, as_numbers, is_id_name, is_like_id, quoted
-from polyspan.datasets.files import load_file
-from polyspan.datasets.ids import (
+from polyspan.io.columns import Columns, as_numbers, is_id_name, is_like_id, quoted
+from polyspan.io.containers import annotated_kind, blocks
+from polyspan.io.ids import (
     Table,
     all_whole,
     id_columns,
@@ -21,16 +21,15 @@ from polyspan.datasets.ids import (
     may_number_rows,
     numbers_rows,
 )
-from polyspan.datasets.in_memory import held_tables
-from polyspan.datasets.readers import check_file, read_file
-from polyspan.datasets.rfiles import RTable
-from polyspan.datasets.safety import check_links
-from polyspan.datasets.sizes import check_size
-from polyspan.datasets.tables import R_FILES, TABLES, place, read_tables
-from polyspan.inputs.containers import annotated_kind, blocks
-from polyspan.inputs.orientation import check_labels, check_rows, is_feature_name
-from polyspan.inputs.rows import check_sparse
-from polyspan.inputs.samples import as_ids, first_repeated
+from polyspan.io.in_memory import held_tables
+from polyspan.io.one_file import load_file
+from polyspan.io.orientation import check_labels, check_rows, is_feature_name
+from polyspan.io.readers import check_file, read_file
+from polyspan.io.rfiles import RTable
+from polyspan.io.safety import check_links, check_sparse
+from polyspan.io.samples import as_ids, first_repeated
+from polyspan.io.sizes import check_size
+from polyspan.io.tables import R_FILES, TABLES, place, read_tables
 from polyspan.runtime.messages import one_line, own_warnings, setting
 from polyspan.runtime.optional import require
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polyspan.inputs.samples import is_missing
+from polyspan.io.samples import is_missing
 from polyspan.runtime.messages import quoted
 
 LABEL_NAMES = ["truth", "truelabel", "true_label", "label", "labels", "gt", "gnd", "y", "target"]

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polyspan.datasets.columns import (
+from polyspan.io.columns import (
     Columns,
     as_numbers,
     is_id_name,
     is_like_id,
     quoted,
 )
-from polyspan.inputs.samples import as_ids, is_missing
+from polyspan.io.samples import as_ids, is_missing
 from polyspan.runtime.messages import setting
 
 ROW_NUMBERS = re.compile(r"|index|Unnamed: \d+(\.\d+)*")  # columns that may just count the rows

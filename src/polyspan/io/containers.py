@@ -11,7 +11,7 @@ import narwhals
 import numpy as np
 import scipy.sparse as sp
 
-from polyspan.inputs.samples import View, are_numbered, as_ids, is_frame, samples_of
+from polyspan.io.samples import View, are_numbered, as_ids, is_frame, samples_of
 from polyspan.runtime.messages import first_few, plural, setting, unknown_name
 
 

@@ -10,10 +10,10 @@ import pytest
 import scipy.io
 import scipy.sparse as sp
 
-from polyspan.datasets import load_file, load_views, sizes
-from polyspan.datasets.rfiles import _sparse_matrix
-from polyspan.datasets.safety import check_links
-from polyspan.datasets.sizes import unpacked_size
+from polyspan.io import load_file, load_views, sizes
+from polyspan.io.rfiles import _sparse_matrix
+from polyspan.io.safety import check_links
+from polyspan.io.sizes import unpacked_size
 
 WRONG = {
     "indices": (np.ones(2), np.array([0, 10**9]), np.array([0, 1, 2])),

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polyspan.inputs.rows import check_sparse
+from polyspan.io.safety import check_sparse
 from polyspan.runtime.messages import one_line, own_warnings
 from polyspan.runtime.optional import require
 

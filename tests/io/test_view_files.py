@@ -9,7 +9,7 @@ import scipy.io
 from scipy import sparse
 from two_tables import IDS, ORDER, A, B, assert_matched, dense, frame, write
 
-from polyspan.datasets import load_views
+from polyspan.io import load_views
 
 pytestmark = pytest.mark.usefixtures("folder")
 

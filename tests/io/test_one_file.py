@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from polyspan.datasets import load_file
+from polyspan.io import load_file
 
 rng = np.random.default_rng(0)
 A, B = rng.integers(0, 9, (6, 4)), rng.normal(size=(6, 3))  # two views of six samples

@@ -1,8 +1,8 @@
-"""What every loader returns."""
+"""Views of the same samples, and their classes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -55,15 +55,6 @@ class Dataset:
         count = f"{plural(len(shapes), 'view')} ({views})"
         classes = f"{self.n_clusters} clusters" if self.n_clusters else "no labels"
         return f"Dataset({self.name!r}: {shapes[0][0]} samples, {count}, {classes})"
-
-
-class Content(NamedTuple):
-    """What the loader of one published data set returns: views and extra as in `Dataset`."""
-
-    views: list[Any]
-    classes: ArrayLike | None  # numbers or words; None when they are not known
-    extra: dict[str, NDArray[Any]]
-    columns: Sequence[list[str]] = ()
 
 
 def contiguous_labels(values: ArrayLike) -> NDArray[np.int64]:

@@ -8,10 +8,10 @@ import narwhals
 import numpy as np
 from scipy import sparse
 
-from polyspan.datasets.columns import check_unique, collect
-from polyspan.datasets.ids import Table
-from polyspan.inputs.containers import annotated_kind, is_other_table
-from polyspan.inputs.samples import is_frame
+from polyspan.io.columns import check_unique, collect
+from polyspan.io.containers import annotated_kind, is_other_table
+from polyspan.io.ids import Table
+from polyspan.io.samples import is_frame
 from polyspan.runtime.messages import setting
 
 

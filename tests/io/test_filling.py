@@ -8,7 +8,7 @@ from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.preprocessing import StandardScaler
 
 from polyspan.inputs import impute
-from polyspan.inputs.filling import fill
+from polyspan.io.filling import fill
 
 rng = np.random.default_rng(0)
 WHOLE = rng.normal(size=(30, 8)) * 10.0 ** np.arange(-4, 4)  # columns of very different spread

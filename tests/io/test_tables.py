@@ -3,7 +3,7 @@
 import pytest
 from two_tables import A, B, assert_matched, frame, write
 
-from polyspan.datasets import load_file, load_views
+from polyspan.io import load_file, load_views
 
 pytestmark = pytest.mark.usefixtures("folder")
 

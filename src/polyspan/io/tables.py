@@ -6,12 +6,11 @@ from typing import Any
 
 from scipy import sparse
 
-from polyspan.datasets.columns import Columns, check_unique, collect
-from polyspan.datasets.rfiles import RTable, read_r
-from polyspan.datasets.safety import check_workbook
-from polyspan.datasets.sizes import check_size
-from polyspan.datasets.textfiles import has_names, read_csv
-from polyspan.inputs.rows import check_sparse
+from polyspan.io.columns import Columns, check_unique, collect
+from polyspan.io.rfiles import RTable, read_r
+from polyspan.io.safety import check_sparse, check_workbook
+from polyspan.io.sizes import check_size
+from polyspan.io.text import has_names, read_csv
 from polyspan.runtime.messages import one_line
 from polyspan.runtime.optional import require
 

@@ -11,8 +11,8 @@ from rdata.conversion.to_r import build_r_object
 from rdata.parser import RObjectType
 from scipy import sparse
 
-from polyspan.datasets import load_file, load_views
-from polyspan.datasets.rfiles import read_r
+from polyspan.io import load_file, load_views
+from polyspan.io.rfiles import read_r
 
 A = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, np.nan]])
 FRAME = pd.DataFrame({"x": [1.5, 2.5, 3.5], "n": [1, 2, 3]}, index=["fox", "bee", "bat"])

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from two_tables import write
 
-from polyspan.datasets import load_views, textfiles
-from polyspan.datasets.textfiles import read_csv
+from polyspan.io import load_views, text
+from polyspan.io.text import read_csv
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -94,7 +94,7 @@ def test_memory_is_a_small_multiple_of_the_file(folder):
 
 
 def test_words_of_very_many_columns_are_not_all_kept(folder, monkeypatch):
-    monkeypatch.setattr(textfiles, "SHOWN", 3)
+    monkeypatch.setattr(text, "SHOWN", 3)
     write("x.csv", "id," + ",".join(f"w{j}" for j in range(9)) + "\nfox" + ",a" * 9 + "\n")
     found = read_csv(folder / "x.csv")
     assert list(found.text) == ["id", "w0", "w1", "w2"]
