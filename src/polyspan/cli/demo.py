@@ -39,8 +39,6 @@ from polyspan.cli.request import Request, seed_limits
 from polyspan.cli.work import Found, cluster
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from polyspan.datasets import Dataset
 
 DEFAULT_PICTURE = Path("polyspan-demo.png")
@@ -49,17 +47,7 @@ ABOUT = (
     "Breast tumors: ten measures of the cell nuclei in a biopsy, as mean, standard error and "
     "worst. The diagnosis is only used for the scores."
 )
-HEADINGS = {
-    "nmi": "NMI",
-    "acc": "ACC",
-    "f_score": "F",
-    "avg_entropy": "entropy",
-    "precision": "precision",
-    "rand_index": "Rand",
-    "recall": "recall",
-    "purity": "purity",
-    "ari": "ARI",
-}
+HEADINGS = {"f_score": "F", "avg_entropy": "entropy", "rand_index": "Rand"}  # others: their names
 
 
 @dataclass(frozen=True)
@@ -118,7 +106,6 @@ def run_demo(
     *,
     overwrite: bool = False,
     show: bool = False,
-    console: "Console | None" = None,
 ) -> dict[str, Row]:
     """Cluster bundled data by consensus, print the verdict and the scores, write the report.
 
@@ -135,8 +122,6 @@ def run_demo(
         Replace files that exist; the default ones are always replaced.
     show : bool, default=False
         Open the report in a browser, where there is a screen.
-    console : rich Console, optional
-        Where the text goes.
 
     Returns
     -------
@@ -157,7 +142,7 @@ def run_demo(
 
     from polyspan.datasets import load_nuclei_views
 
-    console = Console() if console is None else console
+    console = Console()
     if out is not None:
         out = _check_places(Path(out), overwrite)
     data = load_nuclei_views(n_samples, random_state=seed)
@@ -231,7 +216,8 @@ def score_table(rows: Mapping[str, Row], wide: bool = False) -> Any:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
     table.add_column("method", no_wrap=True)
     for name in names:
-        table.add_column(HEADINGS[name], justify="right", no_wrap=True)
+        heading = HEADINGS.get(name, name.upper() if len(name) == 3 else name)
+        table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("time", justify="right", no_wrap=True)
     for method, row in rows.items():
         scores = [round(row.scores[name], 3) for name in names]

@@ -18,7 +18,6 @@ is written.
 """
 
 import argparse
-import textwrap
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,7 +32,7 @@ from polyspan.cli.files import (
     write_labels,
     write_together,
 )
-from polyspan.cli.messages import note, views_text
+from polyspan.cli.messages import certainty_lines, note, sizes_lines, views_text, wrapped
 from polyspan.cli.options import add_options, check_options, option, read_options, within
 from polyspan.cli.parser import add_command
 from polyspan.cli.request import IMPUTE, Reading, Writing, asking, reading
@@ -134,13 +133,13 @@ def predict_files(asked: NewSamples) -> Predicted:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
             found = _predict(fitted, data, ABSTAIN if asked.abstain is None else asked.abstain)
-    for one in dict.fromkeys(str(one.message) for one in caught):
-        note(one)
-    more = {}
+    for words in dict.fromkeys(str(one.message) for one in caught):
+        note(words)
+    more, certainty = {}, None
     if found.placed is not None:
         more["likeness"] = [f"{one:.4f}" for one in found.placed.likeness]
         more["nearest"] = [str(one) for one in found.placed.labels]
-    certainty = None if found.placed is None else found.placed.certainty
+        certainty = found.placed.certainty
     write = partial(
         write_labels,
         data=data,
@@ -227,18 +226,9 @@ def _predict(fitted: Any, data: "MatchedViews", abstain: float) -> Predicted:
 
 def _found_text(found: Predicted) -> str:
     """The clusters and how certain they are, in a few lines."""
-    import numpy as np
-
-    names, sizes = np.unique(found.labels[found.labels >= 0], return_counts=True)
-    counts = ", ".join(f"{name}: {size}" for name, size in zip(names, sizes, strict=True))
-    lines = [f"samples per cluster  {counts or 'none'}"]
+    lines = sizes_lines(found.labels)
     if found.placed is not None:
-        n = int(np.sum(found.labels < 0))
-        lines.append(
-            f"{n} of {len(found.labels)} samples are unlike all fitted ones and got cluster -1"
-        )
-        certainty = found.placed.certainty
-        low = int(np.sum(certainty < 0.5))
-        few = f"{low} sample" + "s" * (low != 1)
-        lines.append(f"certainty {certainty.mean():.2f} on average, below 0.5 for {few}")
-    return "\n".join("\n".join(textwrap.wrap(line, 100)) for line in lines)
+        n, of = int((found.labels < 0).sum()), len(found.labels)
+        lines.append(f"{n} of {of} samples are unlike all fitted ones and got cluster -1")
+        lines += certainty_lines(found.placed.certainty)
+    return wrapped(lines)
