@@ -123,7 +123,7 @@ def predict_files(
         What `polyspan.save_model` wrote.
     files : sequence of paths or "VIEW=path"
         The new samples, see `polyspan.io.new_samples.load_new_views`, as for `missing`,
-        `impute` and `max_missing`; `reading`: fields of `polyspan.io.view_files.Reading`.
+        `impute` and `max_missing`; `reading`: fields of `polyspan.io.parts.Reading`.
     abstain : float, optional
         As in `polyspan.ConsensusClusterer.predict`; None is 0.01, for a consensus.
     out : path, default="predicted.csv"
@@ -238,7 +238,7 @@ def _read(
     max_missing: float,
 ) -> "MatchedViews":
     from polyspan.io.new_samples import load_new_views
-    from polyspan.io.view_files import Reading
+    from polyspan.io.parts import Reading
 
     how = Reading(**reading)
     known = fitted.known_views()

@@ -9,9 +9,8 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from polyspan.io.ids import ROW_NUMBERS, counts_rows
-from polyspan.io.samples import first_repeated
-from polyspan.io.view_files import Part
+from polyspan.io.columns import ROW_NUMBERS, counts_rows, first_repeated
+from polyspan.io.parts import Part
 from polyspan.runtime.messages import first_few, plural
 
 

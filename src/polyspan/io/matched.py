@@ -22,8 +22,8 @@ from polyspan.io.align import (
 )
 from polyspan.io.filling import check_imputing, describe, fill
 from polyspan.io.in_memory import check_keys, name_sources
-from polyspan.io.readers import check_file
-from polyspan.io.view_files import BIO, Part, Reading, read_parts, view_names
+from polyspan.io.parts import Part, Reading, read_parts, view_names
+from polyspan.io.readers import BIO, check_file
 from polyspan.runtime.messages import plural
 
 

@@ -5,18 +5,16 @@ ids, unless another table has the same numbers as ids. Arrays, sparse matrices, 
 tables have no ids, and are matched by order, in that of the first view.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from polyspan.io.columns import are_numbered, as_ids, first_repeated
 from polyspan.runtime.messages import first_few, plural, view_title, warn_user
 
 BY_ORDER = "to match rows by order instead, call reset_index(drop=True) on every table."
-# What programs write for a missing value: pandas, R, SQL, spreadsheets.
-MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "<na>"})
 
 
 class Samples(NamedTuple):
@@ -55,60 +53,6 @@ def is_frame(view: Any) -> bool:
     if type(view).__module__.startswith("dask"):  # looks the same, but is not in memory
         return False
     return all(hasattr(view, name) for name in ("iloc", "index", "columns"))
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a field of a table is empty or holds a word for a missing value.
-
-    Examples
-    --------
-    >>> is_missing("NA"), is_missing(None), is_missing("0")
-    (True, True, False)
-    """
-    return value is None or (isinstance(value, str) and value.strip().lower() in MISSING)
-
-
-def as_ids(values: Sequence[Any]) -> list[str]:
-    """Ids as strings: 7, 7.0 and "7" are the same; a missing id is empty.
-
-    Examples
-    --------
-    >>> as_ids([7, 7.0, " 7", None])
-    ['7', '7', '7', '']
-    """
-
-    def word(value: Any) -> str:
-        if is_missing(value) or (isinstance(value, float | np.floating) and np.isnan(value)):
-            return ""
-        if isinstance(value, float | np.floating) and value == int(value):
-            return str(int(value))
-        return (value.decode() if isinstance(value, bytes) else str(value)).strip()
-
-    return [word(value) for value in values]
-
-
-def are_numbered(names: Sequence[str]) -> bool:
-    """Whether names only count 0, 1, ..., as those of a table without names do.
-
-    Examples
-    --------
-    >>> are_numbered(["0", "1"]), are_numbered(["1", "2"])
-    (True, False)
-    """
-    return list(names) == [str(i) for i in range(len(names))]
-
-
-def first_repeated(ids: list[str]) -> str:
-    """Say which id is repeated, and where.
-
-    Examples
-    --------
-    >>> first_repeated(["fox", "bee", "fox"])
-    "'fox' is sample 1 and sample 3"
-    """
-    twice = next(name for name, count in Counter(ids).items() if count > 1)
-    first = ids.index(twice) + 1
-    return f"{twice!r} is sample {first} and sample {ids.index(twice, first) + 1}"
 
 
 def samples_of(index: Any, name: Any = None) -> Samples:
