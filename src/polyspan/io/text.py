@@ -24,6 +24,7 @@ from polyspan.io.safety import opened
 from polyspan.runtime.messages import one_line, own_warnings
 
 LOOK = 2**16  # characters that are looked at before a file is read, at least two lines
+WIDE = 50_000  # columns; the time that pandas takes to put pieces together grows as their square
 EXACT = 2**24  # bytes; of larger files pandas reads about 15 digits, in a third of the time
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")
 # The usual spellings of a missing value, for speed; the others take a longer way.
@@ -105,7 +106,8 @@ def _look(path: Path) -> Look:
                 start.append(line)
             if len(start) > 1 and sum(map(len, start)) > LOOK:
                 break
-    looks = [Look(_fields(start, mark), mark) for mark in "\t;,"]
+    marks = [mark for mark in "\t;," if any(mark in line for line in start[:2])] or [","]
+    looks = [Look(_fields(start, mark), mark) for mark in marks]
     for look in looks:
         lengths = [len(row) for row in look.rows[:10]]
         if len(set(lengths[1:])) == 1 and lengths[1] > 1 and 0 <= lengths[1] - lengths[0] <= 1:
@@ -151,6 +153,7 @@ def _read(path: Path, look: Look, named: bool, d: int, kept: list[int]) -> Any:
                     index_col=False,
                     keep_default_na=False,
                     na_values=NAN,
+                    low_memory=d < WIDE,
                     float_precision="round_trip" if path.stat().st_size < EXACT else None,
                     **options,
                 )
@@ -161,7 +164,7 @@ def _read(path: Path, look: Look, named: bool, d: int, kept: list[int]) -> Any:
     fields = [field.strip() for row in look.rows[int(named) :] for field in row]
     commas = look.delimiter == ";" and any(map(_has_decimal_comma, fields))
     decimal = "," if commas else "."
-    frame = read(dtype=dict.fromkeys(kept, str), decimal=decimal)
+    frame = read(converters=dict.fromkeys(kept, str), decimal=decimal)
     text = [j for j, dtype in enumerate(frame.dtypes) if dtype.kind not in "biuf" and j not in kept]
     if text:  # once more, as it stands in the file: pandas mixes numbers and words
         frame = pd.concat([frame.drop(columns=text), read(usecols=text, dtype=str)], axis=1)
