@@ -16,6 +16,7 @@ from polyspan.io.columns import (
     all_whole,
     as_ids,
     as_numbers,
+    counts_rows,
     first_repeated,
     is_id_name,
     is_like_id,
@@ -344,3 +345,33 @@ def _note_columns(
             f"{path}: the first column, {names[0]!r}, holds a different whole number in every row "
             f"and is used as a feature; if it is the id, use --id {shlex.quote(names[0])}"
         )
+
+
+def without_row_numbers(parts: list[Part]) -> list[Part]:
+    """Drop ids that only number the rows in order.
+
+    If every view has an index column and some index is not in order, all ids are kept.
+    """
+
+    def counts(part: Part, in_order: bool = False) -> bool:
+        if part.ids is None or not ROW_NUMBERS.fullmatch(part.id_name):
+            return False
+        return counts_rows(part.ids, in_order)
+
+    alike = all(part.ids is not None and ROW_NUMBERS.fullmatch(part.id_name) for part in parts)
+    if alike and not all(counts(part, in_order=True) for part in parts):
+        return parts
+    named = [part for part in parts if part.ids is not None and not counts(part)]
+    shuffled = [part for part in parts if counts(part) and not counts(part, in_order=True)]
+    if named and shuffled:
+        one, other = shuffled[0], named[0]
+        raise ValueError(
+            f"{one.file} has no ids, only row numbers that are not in order "
+            f"({', '.join((one.ids or [])[:3])}, ...), which cannot be matched to the ids of "
+            f"{other.file} ({other.id_name!r}): add an id column to {one.file}, or use --id to "
+            f"name the columns to match by (--id '' is a column without a name)"
+        )
+    return [
+        part._replace(ids=None, id_name="") if counts(part, in_order=True) else part
+        for part in parts
+    ]
