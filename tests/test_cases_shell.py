@@ -29,7 +29,7 @@ from polyspan.cli import fit
 from polyspan.cli.main import main
 from polyspan.cli.options import in_shell
 from polyspan.cli.request import Request
-from polyspan.io import load_views, safety, text
+from polyspan.io import load_views
 from polyspan.runtime.messages import spelling
 from polyspan.selection.pool import tell_lost
 
@@ -564,9 +564,9 @@ def test_files_larger_than_the_memory(capsys, monkeypatch):
     table.to_csv("a.csv", index=False)
     table.to_csv("a.csv.gz", index=False)
     table.to_excel("a.xlsx", index=False)
-    for module in (text, safety):
-        monkeypatch.setattr(module, "available_memory", lambda: 50_000)
-    words = r" needs about 0\.\d GiB of memory,? .*but 0\.0 GiB are free"
+    for module in ("runtime.memory", "io.safety"):
+        monkeypatch.setattr(f"polyspan.{module}.available_memory", lambda: 50_000)
+    words = r" holds about \S+ GiB, and reading it takes about \d times as much, but 5e-05 GiB are"
     for name in ("a.csv", "a.csv.gz", "a.xlsx"):
         refused(capsys, [name], name + words)
 

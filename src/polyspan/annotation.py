@@ -62,7 +62,7 @@ def _rows(data: Any, model: Any) -> Any:
     """The place of every sample of the data among those of the model; -1 if it has none."""
     import numpy as np
 
-    from polyspan.io.samples import as_ids, first_repeated
+    from polyspan.io.columns import as_ids, first_repeated
     from polyspan.runtime.messages import warn_user
 
     here, n = as_ids(data.obs_names), len(model.labels_)

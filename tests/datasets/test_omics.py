@@ -14,7 +14,7 @@ from polyspan.datasets.single_cell import (
     principal_components,
     tf_idf,
 )
-from polyspan.io.rfiles import read_r
+from polyspan.io.readers import read_r
 
 DIETS = ["coc", "fish", "lin", "ref", "sun"]
 # name: features of the views, samples in each class.

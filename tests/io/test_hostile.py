@@ -10,10 +10,9 @@ import pytest
 import scipy.io
 import scipy.sparse as sp
 
-from polyspan.io import load_file, load_views, sizes
-from polyspan.io.rfiles import _sparse_matrix
-from polyspan.io.safety import check_links
-from polyspan.io.sizes import unpacked_size
+from polyspan.io import load_file, load_views, safety
+from polyspan.io.readers import _sparse_matrix
+from polyspan.io.safety import unpacked_size
 
 WRONG = {
     "indices": (np.ones(2), np.array([0, 10**9]), np.array([0, 1, 2])),
@@ -131,8 +130,9 @@ def test_what_a_packed_file_holds_is_known_before_it_is_read(name, tmp_path, mon
     BIG[name](path)
     ending = "." + name.removesuffix(".gz").split(".")[1]
     assert path.stat().st_size < 10**6
-    # 8 MB, with headers of a few kB in some formats
-    assert 8 * 10**6 <= unpacked_size(path, ending) < 8.1 * 10**6
+    if ending != ".mtx":  # which is read while it is unpacked
+        # 8 MB, with headers of a few kB in some formats
+        assert 8 * 10**6 <= unpacked_size(path, ending) < 8.1 * 10**6
     monkeypatch.setattr("polyspan.runtime.memory.available_memory", lambda: 15 * 10**6)
     match = r"x?y?\..* holds about 0.007 GiB, and reading it takes about 2 times .* are free"
     with pytest.raises(MemoryError, match=match):
@@ -161,17 +161,16 @@ def test_hdf5_is_asked_in_a_process_that_may_die(name, code, tmp_path, monkeypat
     """The HDF5 library crashes at some damaged files and never returns from others."""
     path = tmp_path / name
     BIG[name](path)
-    monkeypatch.setattr(sizes, "_HDF5", code)
-    monkeypatch.setattr(sizes, "PATIENCE", 0.5)
+    monkeypatch.setattr(safety, "_HDF5", code)
+    monkeypatch.setattr(safety, "PATIENCE", 0.5)
     with pytest.raises(ValueError, match="cannot be read: its HDF5 structure is damaged"):
         load_views([path])
 
 
 def test_a_damaged_group_is_told_in_a_sentence(tmp_path):
-    h5py = pytest.importorskip("h5py")
     path = tmp_path / "cells.mat"
     with h5py.File(path, "w") as file:
         file["X"] = np.eye(3)
     path.write_bytes(path.read_bytes().replace(b"SNOD", b"XXXX"))  # the table of names
     with pytest.raises(ValueError, match=r"cells\.mat is damaged: .*bad symbol table"):
-        check_links(path, h5py)
+        load_file(path)

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 from cases import case
-from two_tables import IDS, ORDER, A, B, assert_matched, frame
+from two_tables import IDS, ORDER, A, B, assert_matched, frame, rng
 
 from polyspan.io import load_views
 from polyspan.io.columns import is_id_name
@@ -199,9 +199,9 @@ def test_ids_of_one_file_name_the_samples_of_all():
     assert_matched(data, "order")
     assert data.ids == IDS
     assert data.notes == [
-        "b.npy has no id column: its rows are assumed to be the samples of a.csv, in that order"
+        "b.npy has no ids: its rows are taken to be the samples of a.csv, in that order"
     ]
-    with pytest.raises(ValueError, match=r"b\.npy has no ids, and the ids of a\.csv and b\.csv"):
+    with pytest.raises(ValueError, match=r"b\.npy has no ids, and those of a\.csv and b\.csv"):
         load_views(["a.csv", "b.csv", "b.npy"])
 
 
@@ -215,21 +215,48 @@ def test_ids_must_differ_and_be_there():
     frame(ids=["s0", "s1", "s2", "s1", "s4", "s5"]).to_csv("a.csv", index=False)
     with pytest.raises(
         ValueError,
-        match=r"ids of a in a\.csv, column 'sample', must all be different, but 's1' is sample 2 "
-        r"and sample 4",
+        match=r"a\.csv has 1 repeated id in column 'sample' \('s1' is sample 2 and sample 4\)",
     ):
         load_views(["a.csv", "b.csv"])
     frame(ids=["s0", None, "s2", None, "s4", "s5"]).to_csv("a.csv", index=False)
-    with pytest.raises(ValueError, match=r"a\.csv: 2 samples have no id .* first is sample 2"):
+    with pytest.raises(
+        ValueError,
+        match=r"a\.csv has 2 samples without an id in column 'sample' \(the first",
+    ):
         load_views(["a.csv", "b.csv"])
 
 
 def test_no_id_in_common():
     frame(B, ids=[f"t{i}" for i in range(6)], name="id").to_csv("b.csv", index=False)
     with pytest.raises(
-        ValueError, match=r"no id is in every file: a\.csv has s0, s1, s2; b\.csv has t0, t1, t2"
+        ValueError,
+        match=r"no sample is in every view by its id \(a\.csv has 's0', 's1', 's2', \.\.\.; b\.",
     ):
         load_views(["a.csv", "b.csv"], missing="drop")
+
+
+@pytest.mark.parametrize(
+    ("ids", "told"),
+    [
+        ([f"TCGA-{i:02d}-01A" for i in range(6)], "if only their first 7 characters count"),
+        ([f"tcga-{i:02d}" for i in range(6)], "without capitals"),
+    ],
+)
+def test_ids_that_are_spelled_differently_say_how_they_agree(ids, told):
+    frame(ids=[f"TCGA-{i:02d}" for i in range(6)]).to_csv("a.csv", index=False)
+    frame(B, ids=ids).iloc[ORDER].to_csv("b.csv", index=False)
+    with pytest.raises(ValueError, match=rf"they agree {told}; write the ids in the same") as error:
+        load_views(["a.csv", "b.csv"])
+    assert "--drop" not in str(error.value)
+
+
+def test_ranks_are_no_ids():
+    ranks = [rng.permuted(np.tile(np.arange(1, 7), (3, 1)), axis=1).T for _ in range(2)]
+    for name, values in zip(("a.csv", "b.csv"), ranks, strict=True):
+        frame(values, ids=None).add_prefix(name[0]).to_csv(name, index=False)
+    data = load_views(["a.csv", "b.csv"])
+    assert data.matched_by == "order"
+    np.testing.assert_array_equal(data.views[1], ranks[1])
 
 
 def test_tables_with_samples_in_columns():

@@ -50,11 +50,11 @@ def test_missing_keep_needs_no_sample_with_all_views():
         [i not in rows for i in range(6)] for rows in ((0, 1, 2), (2, 3, 4), (4, 5))
     ]
     for missing in ("fail", "drop"):
-        with pytest.raises(ValueError, match=r"^no id is in every file: a\.csv has s0, s1, s2; b"):
+        with pytest.raises(ValueError, match=r"^no sample is in every view by its id \(a\.csv has"):
             load_views(files, missing=missing)
     frame(third).iloc[5:].to_csv("c.csv", index=False)  # nothing links it to the others
     with pytest.raises(
-        ValueError, match=r"^the files do not share ids: .*; c\.csv has s5: check id, or drop the"
+        ValueError, match=r"^the views do not share ids \(.*; c\.csv has 's5'\): write"
     ):
         load_views(files, missing="keep")
 

@@ -12,7 +12,8 @@ from rdata.parser import RObjectType
 from scipy import sparse
 
 from polyspan.io import load_file, load_views
-from polyspan.io.rfiles import read_r
+from polyspan.io.columns import as_numbers
+from polyspan.io.readers import read_r, read_tables
 
 A = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, np.nan]])
 FRAME = pd.DataFrame({"x": [1.5, 2.5, 3.5], "n": [1, 2, 3]}, index=["fox", "bee", "bat"])
@@ -38,35 +39,30 @@ def test_matrices_with_and_without_names(tmp_path):
     rdata.write_rds(tmp_path / "a.rds", A)
     [(name, table)] = read_r(tmp_path / "a.rds").items()
     assert name == "a"
-    np.testing.assert_array_equal(table.values, A)
-    assert (table.rows, table.columns) == (None, None)
+    pd.testing.assert_frame_equal(table, pd.DataFrame(A, columns=["column1", "column2", "column3"]))
 
     write_named(tmp_path / "b.rds", A, ["p", "q"], ["u", "v", "w"])
     table = read_r(tmp_path / "b.rds")["b"]
-    np.testing.assert_array_equal(table.values, A)
-    assert (table.rows, table.columns) == (["p", "q"], ["u", "v", "w"])
-    np.testing.assert_array_equal(table.turned.values, A.T)
-    assert (table.turned.rows, table.turned.columns) == (["u", "v", "w"], ["p", "q"])
+    pd.testing.assert_frame_equal(table, pd.DataFrame(A, index=["p", "q"], columns=["u", "v", "w"]))
 
     write_named(tmp_path / "c.rds", A, None, ["u", "v", "w"])
     table = read_r(tmp_path / "c.rds")["c"]
-    assert (table.rows, table.columns) == (None, ["u", "v", "w"])
+    pd.testing.assert_frame_equal(table, pd.DataFrame(A, columns=["u", "v", "w"]))
 
 
 def test_data_frames(tmp_path):
     rdata.write_rds(tmp_path / "a.rds", FRAME)
-    table = read_r(tmp_path / "a.rds")["a"]
-    assert table.values.dtype == np.float64
-    np.testing.assert_array_equal(table.values, [[1.5, 1], [2.5, 2], [3.5, 3]])
-    assert (table.rows, table.columns) == (["fox", "bee", "bat"], ["x", "n"])
+    [table] = read_tables(tmp_path / "a.rds").values()
+    assert list(table) == ["", "x", "n"]
+    assert table[""].tolist() == ["fox", "bee", "bat"]
+    np.testing.assert_array_equal(table[["x", "n"]].to_numpy(float), [[1.5, 1], [2.5, 2], [3.5, 3]])
 
     plain = FRAME.assign(word=pd.Categorical(["one", "two", "one"]), n=pd.array([1, None, 3]))
     rdata.write_rds(tmp_path / "b.rds", plain.reset_index(drop=True).set_axis(range(1, 4)))
-    table = read_r(tmp_path / "b.rds")["b"]
-    assert table.columns == ["x", "n", "word"]
-    assert table.values[:, 2].tolist() == ["one", "two", "one"]
-    assert table.values[[0, 2], 1].tolist() == [1, 3]
-    assert np.isnan(table.values[1, 1])
+    [table] = read_tables(tmp_path / "b.rds").values()
+    assert list(table) == ["x", "n", "word"]
+    assert table["word"].tolist() == ["one", "two", "one"]
+    np.testing.assert_array_equal(as_numbers(table["n"]), [1, np.nan, 3])
 
 
 def test_lists_factors_and_vectors(tmp_path):
@@ -74,7 +70,7 @@ def test_lists_factors_and_vectors(tmp_path):
     rdata.write_rda(tmp_path / "a.rda", content)
     found = read_r(tmp_path / "a.rda")
     assert list(found) == ["inner", "time"]
-    np.testing.assert_array_equal(found["inner"]["m"].values, A)
+    np.testing.assert_array_equal(found["inner"]["m"].to_numpy(), A)
     assert found["inner"]["type"].tolist() == ["b", "a"]
     assert found["time"].tolist() == [3, 4]
 
@@ -97,7 +93,7 @@ def test_sparse_matrices_stay_sparse(tmp_path, monkeypatch, kind):
     monkeypatch.setattr(rdata, "read_rds", read)
     table = read_r(tmp_path / "a.rds")["a"]
     assert sparse.issparse(table.values)
-    assert table.values.format == table.turned.values.format == "csr"
+    assert table.values.format == table.T.values.format == "csr"
     np.testing.assert_array_equal(table.values.toarray(), dense)
     assert (table.rows, table.columns) == (None, ["u", "v", "w"])
 

@@ -225,7 +225,7 @@ def formula_notes(data: "MatchedViews", safe: bool) -> list[str]:
 
 def write_annotated(path: Path, source: Path, model: Any) -> None:
     """Write a copy of an AnnData or MuData file with the clusters in ``obs`` and ``uns``."""
-    from polyspan.io.view_files import read_annotated
+    from polyspan.io.readers import read_annotated
 
     data = read_annotated(source)
     with own_warnings(), tempfile.TemporaryDirectory() as folder:

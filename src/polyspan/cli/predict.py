@@ -194,13 +194,11 @@ def _named(file: str | Path) -> tuple[Path, str]:
 
 
 def _read(fitted: Any, named: dict[Path, str], asked: NewSamples) -> "MatchedViews":
-    from polyspan.io import new_samples, view_files
+    from polyspan.io import new_samples, parts
 
     how = reading(asked)
     gaps = {name: how.pop(name) for name in ("missing", "impute", "max_missing")}
-    return new_samples.load_new_views(
-        named, fitted.known_views(), view_files.Reading(**how), **gaps
-    )
+    return new_samples.load_new_views(named, fitted.known_views(), parts.Reading(**how), **gaps)
 
 
 def _predict(fitted: Any, data: "MatchedViews", abstain: float) -> Predicted:

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from polyspan.inputs.views import Views, check_views
-from polyspan.io.samples import is_missing
+from polyspan.io.columns import is_missing
 from polyspan.runtime.arrays import to_numpy
 
 

@@ -16,6 +16,7 @@ from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import validate_data
 
 from polyspan.inputs.rows import check_content, look
+from polyspan.io.columns import as_ids
 from polyspan.io.containers import (
     check_tables,
     column_names,
@@ -30,7 +31,6 @@ from polyspan.io.safety import check_sparse
 from polyspan.io.samples import (
     Samples,
     View,
-    as_ids,
     is_frame,
     match_columns,
     match_kernel,

@@ -1,203 +1,147 @@
-"""Match samples by id or by order: find the row of each sample in each view.
+"""The one way to give views the same samples in the same rows: by id, or by order.
 
-The row is -1 where a view lacks the sample, or has only missing values for it.
+By id if every view has ids, in the order of the first view; otherwise by order, which needs the
+same samples in the same order wherever there are ids.
 """
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
+import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from polyspan.io.ids import ROW_NUMBERS, counts_rows
-from polyspan.io.samples import first_repeated
-from polyspan.io.view_files import Part
-from polyspan.runtime.messages import first_few, plural, setting
+from polyspan.io.columns import first_repeated
+from polyspan.runtime.messages import first_few, plural
 
 
-def without_row_numbers(parts: list[Part]) -> list[Part]:
-    """Drop ids that only number the rows in order.
+class Labels(NamedTuple):
+    """The ids of the rows of one view; None where it has none."""
 
-    If every view has an index column and some index is not in order, all ids are kept.
-    """
-
-    def counts(part: Part, in_order: bool = False) -> bool:
-        if part.ids is None or not ROW_NUMBERS.fullmatch(part.id_name):
-            return False
-        return counts_rows(part.ids, in_order)
-
-    alike = all(part.ids is not None and ROW_NUMBERS.fullmatch(part.id_name) for part in parts)
-    if alike and not all(counts(part, in_order=True) for part in parts):
-        return parts
-    named = [part for part in parts if part.ids is not None and not counts(part)]
-    shuffled = [part for part in parts if counts(part) and not counts(part, in_order=True)]
-    if named and shuffled:
-        one, other = shuffled[0], named[0]
-        raise ValueError(
-            f"{one.file} has no ids, only row numbers that are not in order "
-            f"({', '.join((one.ids or [])[:3])}, ...), which cannot be matched to the ids of "
-            f"{other.file} ({other.id_name!r}): add an id column to {one.file}, or use "
-            f"{setting('id')} to name the columns to match by ({setting('id', '')} is a column "
-            "without a name)"
-        )
-    return [
-        part._replace(ids=None, id_name="") if counts(part, in_order=True) else part
-        for part in parts
-    ]
+    ids: list[str] | None
+    column: str = "its index"  # what messages call the place of the ids
 
 
-def rows_by_id(parts: list[Part], names: list[str], keep: bool) -> tuple[list[str], list[Any]]:
-    """All samples in the order of the first file, and their rows in each view.
+class Aligned(NamedTuple):
+    """All samples, and the row of each in every view, -1 where the view lacks it."""
 
-    With ``keep``, samples may lack views, as long as shared samples link all files.
+    samples: list[str] | None  # None if no view has ids
+    rows: list[np.ndarray] | None  # None if all views have their rows in this order
+    note: str = ""
+
+
+def align(views: Mapping[str, Labels], advice: str, *, chains: bool = False) -> Aligned:
+    """Find the samples of all views, in the order of the first view, and their rows.
+
+    Parameters
+    ----------
+    views : dict of str to Labels
+        By what messages call them.
+    advice : str
+        What to do if no sample is in all views.
+    chains : bool, default=False
+        Samples may lack views: it is enough that chains of shared samples link all views.
 
     Examples
     --------
-    >>> one = Part("a.csv", "", np.eye(2), ["fox", "bee"])
-    >>> other = Part("b.csv", "", np.eye(3), ["bee", "fox", "bat"])
-    >>> rows_by_id([one, other], ["a", "b"], keep=False)
-    (['fox', 'bee', 'bat'], [array([ 0,  1, -1]), array([1, 0, 2])])
+    >>> look, sound = Labels(["fox", "bee"]), Labels(["bee", "fox", "bat"])
+    >>> align({"look": look, "sound": sound}, "check the ids")
+    Aligned(samples=['fox', 'bee', 'bat'], rows=[array([ 0,  1, -1]), array([1, 0, 2])], note='')
     """
-    for part, name in zip(parts, names, strict=True):
-        ids = part.ids or []
-        if empty := [i for i, one in enumerate(ids, start=1) if not one]:
-            raise ValueError(
-                f"{part.file}: {len(empty)} samples have no id in column {part.id_name!r} "
-                f"(the first is sample {empty[0]}): give every sample an id"
-            )
-        if len(set(ids)) < len(ids):
-            raise ValueError(
-                f"the ids of {name} in {part.file}, column {part.id_name!r}, must all be "
-                f"different, but {first_repeated(ids)}"
-            )
-    samples = list(dict.fromkeys(one for part in parts for one in part.ids or []))
-    places = []
-    for part in parts:
-        row = {one: i for i, one in enumerate(part.ids or [])}
-        places.append(np.array([row.get(one, -1) for one in samples]))
-    there = np.array(places) >= 0
-    # When samples may lack views, it is enough that chains of shared samples link all views.
+    named = {title: view.ids for title, view in views.items() if view.ids is not None}
+    if len(named) < len(views):
+        return _by_order(named, [title for title in views if title not in named])
+    for title, ids in named.items():
+        _check_different(title, ids, views[title].column)
+    samples = list(dict.fromkeys(sample for ids in named.values() for sample in ids))
+    rows = []
+    for ids in named.values():
+        place = {sample: i for i, sample in enumerate(ids)}
+        rows.append(np.array([place.get(sample, -1) for sample in samples]))
+    there = np.array(rows) >= 0
     both = there.astype(float) @ there.T
-    linked = connected_components(both, directed=False)[0] == 1 if keep else there.all(0).any()
+    linked = connected_components(both, directed=False)[0] == 1 if chains else there.all(0).any()
     if not linked:
-        heads = [
-            f"{part.file} has {', '.join((part.ids or [])[:3])}"
-            for part in {part.file: part for part in parts}.values()
-        ]
-        columns = set.intersection(*(set(part.columns) for part in parts))
-        use = setting("samples", "columns")
-        turned = f"; the tables share column names: if those are the samples, use {use}"
-        what = "the files do not share ids" if keep else "no id is in every file"
+        heads = "; ".join(f"{title} has {few_ids(ids)}" for title, ids in named.items())
+        what = "the views do not share ids" if chains else "no sample is in every view by its id"
+        raise ValueError(f"{what} ({heads}): {_hint(list(named.values()))}{advice}")
+    return Aligned(samples, rows)
+
+
+def _by_order(named: dict[str, list[str]], bare: list[str]) -> Aligned:
+    """Refuse to match by order where views with ids disagree; otherwise say what is assumed."""
+    if not named:
+        return Aligned(None, None)
+    listed, (first, *others) = ", ".join(bare), named
+    have, their = ("have", "their") if bare[1:] else ("has", "its")
+    for title in others:
+        if named[title] != named[first]:
+            raise ValueError(
+                f"{listed} {have} no ids, and those of {first} and {title} are not the same in the "
+                "same order: give every view ids, or all of them the same order and none"
+            )
+    note = f"{listed} {have} no ids: {their} rows are taken to be the samples of {first}, in that "
+    return Aligned(named[first], None, f"{note}order")
+
+
+def _check_different(title: str, ids: list[str], column: str) -> None:
+    """Refuse ids that are empty or repeated."""
+    if "" in ids:
         raise ValueError(
-            f"{what}: {'; '.join(heads)}: check {setting('id')}, or "
-            f"{setting('drop')} the id columns to match by order{turned * (len(columns) > 1)}"
+            f"{title} has {plural(ids.count(''), 'sample')} without an id in {column} (the first "
+            f"is sample {ids.index('') + 1}): give every sample an id"
         )
-    for part, rows in zip(parts, places, strict=True):
-        rows[(rows >= 0) & _rows_without_values(part.matrix)[rows]] = -1
-    return samples, places
+    if repeated := len(ids) - len(set(ids)):
+        raise ValueError(
+            f"{title} has {plural(repeated, 'repeated id')} in {column} ({first_repeated(ids)}): "
+            "give every sample an id of its own"
+        )
 
 
-def rows_by_order(
-    parts: list[Part], names: list[str], notes: list[str]
-) -> tuple[list[str], list[Any]]:
-    """Like `rows_by_id`, for views whose rows are the same samples; one view's ids name them all.
+def _hint(ids: list[list[str]]) -> str:
+    """How ids that are spelled differently would agree, if they would."""
+    size = min(len(sample) for own in ids for sample in own)
+    ways = {
+        "without capitals": str.lower,
+        "without zeros in front": lambda sample: sample.lstrip("0"),
+        f"if only their first {size} characters count": lambda sample: sample[:size],
+    }
+    for words, way in ways.items():
+        sets = [set(map(way, own)) for own in ids]
+        same_size = all(len(one) == len(own) for one, own in zip(sets, ids, strict=True))
+        if same_size and set.intersection(*sets):
+            return f"they agree {words}; "
+    return ""
+
+
+def few_ids(ids: Sequence[str]) -> str:
+    """The first three ids, for a message."""
+    return first_few(map(repr, ids), 3)
+
+
+def positions(names: Sequence[str], wanted: Sequence[str]) -> np.ndarray:
+    """Where the wanted names are.
 
     Examples
     --------
-    >>> one, other = Part("a.npy", "", np.eye(2)), Part("b.npy", "", np.ones((2, 3)))
-    >>> rows_by_order([one, other], ["a", "b"], notes=[])
-    (['1', '2'], [array([0, 1]), array([0, 1])])
+    >>> positions(["wren", "fox"], ["fox", "wren"])
+    array([1, 0])
     """
-    lengths = [part.matrix.shape[0] for part in parts]
-    named = [part for part in parts if part.ids is not None]
-    bare = list(dict.fromkeys(part.file for part in parts if part.ids is None))
-    if len(set(lengths)) > 1:
-        told = ", ".join(f"{a} has {b}" for a, b in zip(names, lengths, strict=True))
-        shapes = [part.matrix.shape for part in parts]
-        advice = f"give every file an id column (none was found in {', '.join(bare)})"
-        if any(a[0] == b[1] for a in shapes for b in shapes if a[0] != b[0]):
-            sizes = ", ".join(f"{a} is {n} x {d}" for a, (n, d) in zip(names, shapes, strict=True))
-            advice = f"samples must be in rows, but one view seems to have them in columns: {sizes}"
-        raise ValueError(
-            f"samples are matched by order, which needs the same number of rows, but {told}: "
-            f"{advice}"
-        )
-    if len({tuple(part.ids or ()) for part in named}) > 1:
-        raise ValueError(
-            f"{', '.join(bare)} has no ids, and the ids of "
-            f"{' and '.join(dict.fromkeys(part.file for part in named))} are not in the same "
-            "order: give every file an id column"
-        )
-    if named:
-        notes.append(
-            f"{', '.join(bare)} has no id column: its rows are assumed to be the samples of "
-            f"{named[0].file}, in that order"
-        )
-    samples = named[0].ids if named else None
-    samples = samples or [str(i) for i in range(1, lengths[0] + 1)]
-    places = [
-        np.where(_rows_without_values(part.matrix), -1, np.arange(len(samples))) for part in parts
-    ]
-    return samples, places
+    place = {name: i for i, name in enumerate(names)}
+    return np.array([place[name] for name in wanted])
 
 
-def _rows_without_values(matrix: Any) -> Any:
-    if sparse.issparse(matrix):  # an entry that is not stored is zero, which is a value
-        return np.zeros(matrix.shape[0], dtype=bool)
-    return np.isnan(matrix).all(axis=1)
+def take(values: Any, rows: Any) -> Any:
+    """Rows of a table, an array or a sparse matrix, by their numbers.
 
-
-def take_rows(part: Part, rows: Any, samples: list[str]) -> Any:
-    """The rows of a view in the order of the samples; NaN where the view lacks the sample."""
-    here = rows >= 0
-    in_order = np.array_equal(rows, np.arange(part.matrix.shape[0]))
-    matrix = part.matrix if in_order else part.matrix[rows[here]]  # a copy only where needed
-    values = matrix.data if sparse.issparse(matrix) else matrix
-    if not np.isfinite(values).all():
-        kept = [samples[i] for i in np.flatnonzero(here)]
-        raise ValueError(_not_finite(part, matrix, kept))
-    if here.all():
-        return matrix
-    full = np.full((len(rows), matrix.shape[1]), np.nan)
-    full[here] = matrix.toarray() if sparse.issparse(matrix) else matrix
-    return full
-
-
-def _not_finite(part: Part, matrix: Any, samples: list[str]) -> str:
-    bad = sparse.coo_array(matrix) if sparse.issparse(matrix) else None
-    if bad is None:
-        i, j = np.nonzero(~np.isfinite(matrix))
-        infinite = np.isinf(matrix[i, j])
-    else:
-        wrong = ~np.isfinite(bad.data)
-        i, j, infinite = bad.row[wrong], bad.col[wrong], np.isinf(bad.data[wrong])
-    what = "infinite" if infinite.all() else "missing or infinite" if infinite.any() else "missing"
-    where = f"{part.file}:{part.name}" if part.name else part.file
-
-    def column(k: int) -> str:
-        return repr(part.columns[k]) if len(part.columns) else f"{k + 1}"
-
-    places = [f"sample {samples[a]} column {column(b)}" for a, b in zip(i[:3], j[:3], strict=True)]
-    rows, columns = len(set(i)), len(set(j))
-    advice = "replace them"
-    if not infinite.any() and bad is None:
-        advice = (
-            f"fill them in with {setting('impute', 'median')} or {setting('impute', 'knn')}, which "
-            f"leaves out what lacks more than {setting('max_missing', 0.2)} of its values"
-        )
-    return (
-        f"{where}: {plural(len(i), 'value is', 'values are')} {what}, in {plural(rows, 'row')} and "
-        f"{plural(columns, 'column')} "
-        f"({'; '.join(places)}{'; ...' * (len(i) > 3)}): {advice}, or leave out the rows or "
-        f"the columns ({setting('drop', ['COLUMN'])})"
-    )
-
-
-def tell_lacking(lacking: dict[str, list[str]], most: int = 5) -> str:
-    """Say which samples lack which view: how many, and the first few."""
-    told = [
-        f"{plural(len(samples), 'lacks', 'lack')} {view} ({first_few(samples, most)})"
-        for view, samples in lacking.items()
-    ]
-    n = len({one for samples in lacking.values() for one in samples})
-    return f"{plural(n, 'sample lacks', 'samples lack')} a view: {'; '.join(told)}"
+    Examples
+    --------
+    >>> take(np.eye(3), [2, 0])
+    array([[0., 0., 1.],
+           [1., 0., 0.]])
+    """
+    if hasattr(values, "iloc"):
+        return values.iloc[rows]
+    if sp.issparse(values):
+        return sp.csr_array(values)[rows]
+    return values[np.asarray(rows)]

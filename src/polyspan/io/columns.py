@@ -1,120 +1,34 @@
-"""What a column of a table holds: numbers, missing values, ids."""
+"""What a column holds: numbers, missing values, ids."""
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polyspan.io.samples import is_missing
 from polyspan.runtime.messages import quoted
 
+# What programs write for a missing value: pandas, R, SQL, spreadsheets.
+MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "<na>"})
 LABEL_NAMES = ["truth", "truelabel", "true_label", "label", "labels", "gt", "gnd", "y", "target"]
 THINGS = "sample|subject|patient|participant|case|donor|cell|barcode"
 ID_NAME = re.compile(f"(({THINGS}|obs|row)?(id|name)|{THINGS}|key|index|uu?id)s?")
+ROW_NUMBERS = re.compile(r"|index|Unnamed: \d+(\.\d+)*")  # columns that may just count the rows
 
 
-class Columns(Mapping[str, Any]):
-    """The columns of a table by name: all numbers in one matrix, and what is not numbers.
-
-    Parameters
-    ----------
-    names : sequence of str
-        The names of the columns, all different.
-    matrix : (n, d) array
-        The numbers, NaN where a value is missing or a word.
-    text : mapping of str to sequence
-        Columns as they stand in the file: those with words, and those that may be ids.
-    words : collection of str
-        The columns that do not only hold numbers.
+def is_missing(value: Any) -> bool:
+    """Whether a field of a table is empty or holds a word for a missing value.
 
     Examples
     --------
-    >>> pets = Columns(["name", "legs"], np.array([[np.nan, 4], [np.nan, 2]]),
-    ...                {"name": ["fox", "wren"]}, ["name"])
-    >>> pets["name"], pets["legs"], pets.without(["name"]).numbers(["legs"]).shape
-    (['fox', 'wren'], array([4., 2.]), (2, 1))
-    """
-
-    def __init__(
-        self,
-        names: Iterable[str],
-        matrix: NDArray[np.float64],
-        text: Mapping[str, Sequence[Any]],
-        words: Collection[str] = (),
-    ) -> None:
-        self._place = {name: j for j, name in enumerate(names)}
-        self.matrix, self.text, self.words = matrix, text, frozenset(words)
-
-    def __getitem__(self, name: str) -> Any:
-        place = self._place[name]
-        if name in self.words and name not in self.text:
-            raise ValueError(f"the words of column {name!r} were not kept: name it in `wanted`")
-        return self.text[name] if name in self.text else self.matrix[:, place]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._place)
-
-    def __len__(self) -> int:
-        return len(self._place)
-
-    def without(self, names: Collection[str]) -> "Columns":
-        """The other columns; the numbers are shared."""
-        left = Columns((), self.matrix, self.text, self.words)
-        left._place = {name: j for name, j in self._place.items() if name not in names}
-        return left
-
-    def numbers(self, names: Sequence[str]) -> NDArray[np.float64]:
-        """The matrix of some columns, without a copy where they stand side by side."""
-        places = [self._place[name] for name in names]
-        if places and places == list(range(places[0], places[0] + len(places))):
-            return self.matrix[:, places[0] : places[-1] + 1]
-        return self.matrix[:, places]
-
-
-def collect(
-    file: object, names: Sequence[str], columns: Sequence[Sequence[Any]], wanted: Collection[str]
-) -> Columns:
-    """Put columns that are all in memory together; those in ``wanted`` are kept as they are.
-
-    Examples
-    --------
-    >>> found = collect("pets.csv", ["name", "legs"], [["fox", "wren"], ["4", "2"]], [])
-    >>> found["name"], found["legs"]
-    (['fox', 'wren'], array([4., 2.]))
-    """
-    check_unique(file, names)
-    matrix = np.full((len(columns[0]) if len(columns) else 0, len(names)), np.nan)
-    text, words = {}, []
-    for j, (name, column) in enumerate(zip(names, columns, strict=True)):
-        found = as_numbers(column)
-        if found is None:
-            words.append(name)
-        else:
-            matrix[:, j] = found
-        if found is None or is_kept(j, name, wanted):
-            text[name] = column
-    return Columns(names, matrix, text, words)
-
-
-def is_kept(j: int, name: str, wanted: Collection[str]) -> bool:
-    """Whether a column may hold ids, so that 007 must not become 7.
-
-    Examples
-    --------
-    >>> is_kept(0, "who", []), is_kept(1, "pet_id", []), is_kept(1, "legs", [])
+    >>> is_missing("NA"), is_missing(None), is_missing("0")
     (True, True, False)
     """
-    return j == 0 or name in wanted or is_like_id(name)
-
-
-def check_unique(file: object, names: Sequence[str]) -> None:
-    """Refuse two columns of one name."""
-    if len(set(names)) < len(names):
-        repeated = sorted(name for name, count in Counter(names).items() if count > 1)
-        raise ValueError(f"{file}: several columns are called {quoted(repeated)}")
+    if isinstance(value, str):
+        return value.strip().lower() in MISSING
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
 def as_numbers(column: Sequence[Any]) -> NDArray[np.float64] | None:
@@ -125,14 +39,82 @@ def as_numbers(column: Sequence[Any]) -> NDArray[np.float64] | None:
     >>> as_numbers(["1", "2.5", "NA"]), as_numbers(["1", "two"])
     (array([1. , 2.5, nan]), None)
     """
-    if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
-        return column.astype(float)
+    kind = getattr(getattr(column, "dtype", None), "kind", "O")
+    if kind in "mM":  # dates and times would be counted from 1970, in units nobody sees
+        return None
+    if kind in "biuf":
+        values: Any = column
+        if not isinstance(column, np.ndarray):
+            values = values.to_numpy(dtype=float, na_value=np.nan)
+        return values.astype(float)
     try:
-        found = np.array([np.nan if is_missing(v) else float(v) for v in column])
+        numbers = np.array([np.nan if is_missing(v) else float(v) for v in column])
     except (TypeError, ValueError):
         return None
     # Python reads 1_2 as 12, but in a table it is text.
-    return None if any(isinstance(v, str) and "_" in v for v in column) else found
+    return None if any(isinstance(v, str) and "_" in v for v in column) else numbers
+
+
+def as_ids(values: Iterable[Any]) -> list[str]:
+    """Ids as strings: 7, 7.0 and "7" are the same; a missing id is empty.
+
+    Examples
+    --------
+    >>> as_ids([7, 7.0, " 7", None])
+    ['7', '7', '7', '']
+    """
+
+    def word(value: Any) -> str:
+        if isinstance(value, float | np.floating):
+            return "" if np.isnan(value) else f"{value:.0f}" if value.is_integer() else str(value)
+        if is_missing(value):
+            return ""
+        return (value.decode() if isinstance(value, bytes) else str(value)).strip()
+
+    return [word(value) for value in values]
+
+
+def are_numbered(names: Sequence[str]) -> bool:
+    """Whether names only count 0, 1, ..., as those of a table without names do.
+
+    Examples
+    --------
+    >>> are_numbered(["0", "1"]), are_numbered(["1", "2"])
+    (True, False)
+    """
+    return list(names) == [str(i) for i in range(len(names))]
+
+
+def counts_rows(ids: list[str], in_order: bool = False) -> bool:
+    """Whether ids are consecutive numbers from 0 or 1, in any order or, ``in_order``, ascending.
+
+    Examples
+    --------
+    >>> counts_rows(["2", "1", "3"]), counts_rows(["2", "1", "3"], in_order=True)
+    (True, False)
+    """
+    counts = [list(map(str, range(k, len(ids) + k))) for k in (0, 1)]
+    return ids in counts if in_order else set(ids) in map(set, counts)
+
+
+def may_be_ids(column: Sequence[Any]) -> bool:
+    """Whether a column holds words or whole numbers, none missing and all different.
+
+    Examples
+    --------
+    >>> may_be_ids(["fox", "bee"]), may_be_ids([1, 2]), may_be_ids([0.5, 2]), may_be_ids([1, 1])
+    (True, True, False, False)
+    """
+    numbers = as_numbers(column)
+    if numbers is not None and not all_whole(numbers):
+        return False
+    ids = as_ids(column)  # not the numbers, which are not exact above 15 digits
+    return len(set(ids)) == len(ids) and "" not in ids
+
+
+def all_whole(numbers: Any) -> bool:
+    """Whether all numbers are finite and whole."""
+    return bool(np.all(np.isfinite(numbers)) and np.all(numbers == np.floor(numbers)))
 
 
 def is_id_name(name: str) -> bool:
@@ -155,3 +137,33 @@ def is_like_id(name: str) -> bool:
     (True, False)
     """
     return is_id_name(name) or name.lower().endswith("_id")
+
+
+def is_kept(j: int, name: str, wanted: Collection[str] | None) -> bool:
+    """Whether a column may hold ids, so that 007 must not become 7.
+
+    Examples
+    --------
+    >>> is_kept(0, "who", []), is_kept(1, "pet_id", []), is_kept(1, "legs", [])
+    (True, True, False)
+    """
+    return j == 0 or wanted is None or name in wanted or is_like_id(name)
+
+
+def check_unique(where: object, names: Sequence[str]) -> None:
+    """Refuse two columns of one name."""
+    if repeated := sorted(name for name, count in Counter(names).items() if count > 1):
+        raise ValueError(f"{where}: several columns are called {quoted(repeated)}")
+
+
+def first_repeated(ids: list[str]) -> str:
+    """Say which id is repeated, and where.
+
+    Examples
+    --------
+    >>> first_repeated(["fox", "bee", "fox"])
+    "'fox' is sample 1 and sample 3"
+    """
+    twice = next(name for name, count in Counter(ids).items() if count > 1)
+    first = ids.index(twice) + 1
+    return f"{twice!r} is sample {first} and sample {ids.index(twice, first) + 1}"

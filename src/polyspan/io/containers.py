@@ -11,7 +11,8 @@ import narwhals
 import numpy as np
 import scipy.sparse as sp
 
-from polyspan.io.samples import View, are_numbered, as_ids, is_frame, samples_of
+from polyspan.io.columns import are_numbered, as_ids
+from polyspan.io.samples import View, is_frame, samples_of
 from polyspan.runtime.messages import first_few, plural, setting, unknown_name
 
 

@@ -6,29 +6,25 @@ column whose name says so, if its values are all different; or the first column,
 same whole numbers in all tables; or the index written by pandas.
 """
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from polyspan.io.columns import (
-    Columns,
+    ROW_NUMBERS,
+    as_ids,
     as_numbers,
+    counts_rows,
     is_id_name,
     is_like_id,
-    quoted,
+    may_be_ids,
 )
-from polyspan.io.samples import as_ids, is_missing
-from polyspan.runtime.messages import setting
-
-ROW_NUMBERS = re.compile(r"|index|Unnamed: \d+(\.\d+)*")  # columns that may just count the rows
+from polyspan.runtime.messages import quoted, setting
 
 
 class Table(NamedTuple):
-    """A table as read from its file, without the columns to drop."""
+    """A table as read from its source, without the columns to drop."""
 
-    columns: Columns
+    columns: Any  # a DataFrame
     dropped: list[str]
     nameless: bool  # whether the file has no column names
 
@@ -42,140 +38,90 @@ def id_columns(tables: Mapping[str, Table], wanted: list[str]) -> dict[str, str 
     >>> id_columns({"look.csv": table, "sound.csv": table}, [])
     {'look.csv': 'pet_id', 'sound.csv': 'pet_id'}
     """
+    columns = {path: table.columns for path, table in tables.items()}
     if wanted:
-        return {path: _wanted_column(path, table, wanted) for path, table in tables.items()}
-    first = {path: _first_column(table) for path, table in tables.items()}
+        return {path: _wanted_column(path, table, wanted) for path, table in columns.items()}
+    first = {path: _first_column(table) for path, table in columns.items()}
     if None not in first.values() and len(set(first.values())) == 1:
         return first
-    if (shared := _shared_column(list(tables.values()))) is not None:
-        return dict.fromkeys(tables, shared)
-    if same := _same_numbers(tables):
+    if (shared := _shared_column(list(columns.values()))) is not None:
+        return dict.fromkeys(columns, shared)
+    if same := _same_numbers(columns):
         return dict(same)
     named = {
         path: _named_column(table) if first[path] is None else first[path]
-        for path, table in tables.items()
+        for path, table in columns.items()
     }
-    rows = {path: _row_numbers(table) for path, table in tables.items()}
+    rows = {path: _row_numbers(table) for path, table in columns.items()}
     if None in named.values() and None not in rows.values():
         # Not all have ids, but all have row numbers, perhaps of one table they were taken from.
-        numbers = [as_ids(tables[path].columns[name or ""]) for path, name in rows.items()]
+        numbers = [as_ids(columns[path][name or ""]) for path, name in rows.items()]
         if not all(counts_rows(ids, in_order=True) for ids in numbers):
             return rows
-    return {path: rows[path] if named[path] is None else named[path] for path in tables}
+    return {path: rows[path] if named[path] is None else named[path] for path in columns}
 
 
-def _wanted_column(path: str, table: Table, wanted: list[str]) -> str:
+def _wanted_column(path: str, table: Any, wanted: list[str]) -> str:
     for name in wanted:
-        if name in table.columns:
+        if name in table:
             return name
-    raise ValueError(
-        f"{path} has no column {quoted(wanted)} for {setting('id')}; it has {quoted(table.columns)}"
-    )
+    there = quoted(table)
+    raise ValueError(f"{path} has no column {quoted(wanted)} for {setting('id')}; it has {there}")
 
 
-def _first_column(table: Table) -> str | None:
+def _first_column(table: Any) -> str | None:
     """The first column, if its name says that it holds ids or if it holds distinct words."""
-    first = next(iter(table.columns), None)
-    if first is None:
-        return None
-    if is_id_name(first) and not ROW_NUMBERS.fullmatch(first):
+    first = next(iter(table), None)
+    if first is None or (is_id_name(first) and not ROW_NUMBERS.fullmatch(first)):
         return first
-    words = as_numbers(table.columns[first]) is None
-    return first if words and _all_different(table.columns[first]) else None
+    ids = as_ids(table[first]) if as_numbers(table[first]) is None else None
+    return first if ids is not None and len(set(ids)) == len(ids) else None
 
 
-def _shared_column(tables: list[Table]) -> str | None:
+def _shared_column(tables: list[Any]) -> str | None:
     """A column in all tables whose name says that it holds ids and whose values can be ids."""
-    if not tables:
-        return None
-    names = [
-        name
-        for name in tables[0].columns
-        if all(name in table.columns for table in tables) and not ROW_NUMBERS.fullmatch(name)
-    ]
-    known = sorted(filter(is_like_id, names), key=is_id_name, reverse=True)
-    for name in known:
-        if all(may_be_ids(table.columns[name]) for table in tables):
+    names = [name for name in tables[0] if is_like_id(name)] if tables else []
+    for name in sorted(names, key=is_id_name, reverse=True):
+        there = not ROW_NUMBERS.fullmatch(name) and all(name in table for table in tables)
+        if there and all(may_be_ids(table[name]) for table in tables):
             return name
     return None
 
 
-def _same_numbers(tables: Mapping[str, Table]) -> dict[str, str]:
+def _same_numbers(tables: Mapping[str, Any]) -> dict[str, str]:
     """The first columns, if all have the same whole numbers, all different, whatever their names.
 
-    Nothing if all are called like row numbers, or if there is only one table.
+    Nothing if all are called like row numbers, if there is only one table, or if other columns hold
+    these numbers, too, as in a table of ranks.
     """
-    first = {path: next(iter(table.columns)) for path, table in tables.items() if table.columns}
-    if len(first) < max(2, len(tables)) or all(map(may_number_rows, first.values())):
+    first = {path: next(iter(table)) for path, table in tables.items() if len(table)}
+    if len(first) < max(2, len(tables)) or all(map(ROW_NUMBERS.fullmatch, first.values())):
         return {}
-    found = [tables[path].columns[name] for path, name in first.items()]
-    same = len({frozenset(as_ids(column)) for column in found}) == 1
-    return first if same and all(map(may_be_ids, found)) else {}
+    found = [tables[path][name] for path, name in first.items()]
+    if len({frozenset(as_ids(column)) for column in found}) > 1 or not all(map(may_be_ids, found)):
+        return {}
+    numbers = frozenset(as_ids(found[0]))
+    second = [tables[path][name] for path in first for name in list(tables[path])[1:2]]
+    ranks = any(frozenset(as_ids(column)) == numbers for column in second)
+    return {} if ranks else first
 
 
-def _named_column(table: Table) -> str | None:
+def _named_column(table: Any) -> str | None:
     """A column of this one table whose name says that it holds ids and whose values can be ids."""
-    for name, column in table.columns.items():
-        if is_id_name(name) and not ROW_NUMBERS.fullmatch(name) and may_be_ids(column):
+    for name in table:
+        if is_id_name(name) and not ROW_NUMBERS.fullmatch(name) and may_be_ids(table[name]):
             return name
     return None
 
 
-def _row_numbers(table: Table) -> str | None:
+def _row_numbers(table: Any) -> str | None:
     """The first column, if its name is that of an index written by pandas."""
-    first = next(iter(table.columns), None)
+    first = next(iter(table), None)
     return first if first is not None and ROW_NUMBERS.fullmatch(first) else None
 
 
-def _all_different(column: Sequence[Any]) -> bool:
-    words = as_ids(column)
-    return len(set(words)) == len(words)
-
-
-def may_be_ids(column: Sequence[Any]) -> bool:
-    """Whether a column holds words or whole numbers, none missing and all different.
-
-    Examples
-    --------
-    >>> may_be_ids(["fox", "bee"]), may_be_ids([1, 2]), may_be_ids([0.5, 2]), may_be_ids([1, 1])
-    (True, True, False, False)
-    """
-    numbers = as_numbers(column)
-    if numbers is None:
-        return _all_different(column) and not any(is_missing(value) for value in column)
-    return all_whole(numbers) and len(np.unique(numbers)) == len(numbers)
-
-
-def all_whole(numbers: Any) -> bool:
-    """Whether all numbers are finite and whole."""
-    return bool(np.all(np.isfinite(numbers)) and np.all(numbers == np.floor(numbers)))
-
-
-def may_number_rows(name: str) -> bool:
-    """Whether a column with this name may just count the rows.
-
-    Examples
-    --------
-    >>> may_number_rows(""), may_number_rows("Unnamed: 0"), may_number_rows("legs")
-    (True, True, False)
-    """
-    return bool(ROW_NUMBERS.fullmatch(name))
-
-
-def numbers_rows(name: str, column: Sequence[Any]) -> bool:
+def numbers_rows(name: str, column: Any) -> bool:
     """Whether a column is a pandas index, perhaps of selected or shuffled rows."""
     if not ROW_NUMBERS.fullmatch(name) or as_numbers(column) is None:
         return False
     return counts_rows(as_ids(column)) if name == "index" else may_be_ids(column)
-
-
-def counts_rows(ids: list[str], in_order: bool = False) -> bool:
-    """Whether ids are consecutive numbers from 0 or 1, in any order or, ``in_order``, ascending.
-
-    Examples
-    --------
-    >>> counts_rows(["2", "1", "3"]), counts_rows(["2", "1", "3"], in_order=True)
-    (True, False)
-    """
-    found = [list(map(str, range(k, len(ids) + k))) for k in (0, 1)]
-    return ids in found if in_order else set(ids) in map(set, found)

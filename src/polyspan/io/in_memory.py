@@ -8,10 +8,11 @@ import narwhals
 import numpy as np
 from scipy import sparse
 
-from polyspan.io.columns import check_unique, collect
+from polyspan.io.columns import check_unique
 from polyspan.io.containers import annotated_kind, is_other_table
 from polyspan.io.ids import Table
 from polyspan.io.samples import is_frame
+from polyspan.io.tables import tidy
 from polyspan.runtime.messages import setting
 
 
@@ -98,44 +99,34 @@ def held_tables(
     """
     tables: dict[Path, Table] = {}
     indexes: dict[str, str | None] = {}
-    for path, one in held.items():
-        if not _is_table(one):
+    for path, source in held.items():
+        if not _is_table(source):
             continue
-        columns = _columns(one, path)
-        if is_frame(one):
-            name = _index_name(one.index, columns)
-            if name is not None:
-                columns = {name: one.index.tolist(), **columns}
-                if name not in (*drop, "index"):
-                    indexes[str(path)] = name
-        dropped = [name for name in drop if name in columns]
-        found = collect(path, list(columns), list(columns.values()), wanted)
-        tables[path] = Table(found.without(dropped), dropped, False)
+        frame = tidy(as_frame(source, path), path, wanted)
+        if is_frame(source) and (name := _index_name(source.index, frame)) is not None:
+            frame.insert(0, name, source.index.tolist())
+            if name not in (*drop, "index"):
+                indexes[str(path)] = name
+        dropped = [name for name in drop if name in frame]
+        tables[path] = Table(frame.drop(columns=dropped), dropped, False)
     return tables, indexes
 
 
-def _index_name(index: Any, columns: Mapping[str, Any]) -> str | None:
+def _index_name(index: Any, columns: Any) -> str | None:
     """What to call an index among the columns: numbers without a name may only count the rows."""
     if index.name is None and index.dtype.kind in "iu":
         return None if "index" in columns else "index"
     name = "sample" if index.name is None else str(index.name)
-    return next(one for one in (name, "sample", "sample_id", "obs_names") if one not in columns)
+    return next(x for x in (name, "sample", "sample_id", "obs_names") if x not in columns)
 
 
-def _columns(table: Any, path: Path) -> dict[str, Any]:
-    """The columns by name, numbers as arrays and anything else as lists."""
-    frame = narwhals.from_native(table, eager_only=True) if is_other_table(table) else table
-    names = [str(name) for name in frame.columns]
-    check_unique(path, names)
-    columns = [column for _, column in table.items()] if is_frame(table) else frame.iter_columns()
-    found: dict[str, Any] = {}
-    for name, column in zip(names, columns, strict=True):
-        values = column.to_numpy()
-        if values.dtype == object:  # text, or numbers with missing values
-            values = [None if _is_nothing(one) else one for one in column.to_list()]
-        found[name] = values
-    return found
+def as_frame(table: Any, where: object) -> Any:
+    """A polars or pyarrow table as a DataFrame; one of pandas as it is."""
+    import pandas as pd
 
-
-def _is_nothing(value: Any) -> bool:
-    return value is None or type(value).__name__ == "NAType"
+    if is_frame(table):
+        return table
+    frame = narwhals.from_native(table, eager_only=True)
+    check_unique(where, frame.columns)
+    columns = {column.name: column.to_numpy() for column in frame.iter_columns()}
+    return pd.DataFrame(columns, copy=False)

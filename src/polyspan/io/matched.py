@@ -1,8 +1,7 @@
 """Read views from several files and match their samples by an id column, or by order.
 
-`polyspan.io.ids` finds the id column of a table; AnnData and MuData have their obs_names. If
-every view has ids, the samples are matched by id, otherwise by order, which needs the same number
-of rows (`polyspan.io.align`).
+`polyspan.io.ids` finds the id column of a table; AnnData and MuData have their obs_names.
+`polyspan.io.align` matches the samples.
 """
 
 from collections.abc import Sequence
@@ -13,18 +12,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from polyspan.io.align import (
-    rows_by_id,
-    rows_by_order,
-    take_rows,
-    tell_lacking,
-    without_row_numbers,
-)
+from polyspan.io.align import Labels, align
 from polyspan.io.filling import check_imputing, describe, fill
 from polyspan.io.in_memory import check_keys, name_sources
-from polyspan.io.readers import check_file
-from polyspan.io.view_files import BIO, Part, Reading, read_parts, view_names
-from polyspan.runtime.messages import plural, setting
+from polyspan.io.parts import Part, Reading, read_parts, view_names, without_row_numbers
+from polyspan.io.readers import BIO, check_file, place
+from polyspan.runtime.messages import first_few, plural, setting
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -197,10 +190,29 @@ def match_parts(
 
     ``also`` says in an error who else is taken to lack a view.
     """
-    if all(part.ids is not None for part in parts):
-        every, places, matched_by = *rows_by_id(parts, names, missing == "keep"), "id"
-    else:
-        every, places, matched_by = *rows_by_order(parts, names, notes), "order"
+    titles = [place(Path(part.file), part.name) for part in parts]
+    columns = set.intersection(*(set(part.columns) for part in parts))
+    use = setting("samples", "columns")
+    turned = f"; the tables share column names: if those are the samples, use {use}"
+    found = align(
+        {
+            title: Labels(part.ids, f"column {part.id_name!r}")
+            for title, part in zip(titles, parts, strict=True)
+        },
+        f"write the ids in the same way, or name their columns with {setting('id')}"
+        + turned * (len(columns) > 1),
+        chains=missing == "keep",
+    )
+    if found.rows is None:
+        _check_lengths(parts, names)
+        notes += [found.note] * bool(found.note)
+    n = parts[0].matrix.shape[0]
+    every = found.samples or [str(i) for i in range(1, n + 1)]
+    places = [
+        np.where(rows >= 0, np.where(_rows_without_values(part.matrix)[rows], -1, rows), -1)
+        for part, rows in zip(parts, found.rows or [np.arange(n)] * len(parts), strict=True)
+    ]
+    matched_by = "order" if found.rows is None else "id"
     lacking = {
         name: [every[i] for i in np.flatnonzero(rows < 0)]
         for name, rows in zip(names, places, strict=True)
@@ -215,7 +227,7 @@ def match_parts(
         first = every[int(np.flatnonzero(nowhere)[0])]
         raise ValueError(f"{nowhere.sum()} samples have no value in any view ({first}): drop them")
     named = matched_by == "id" or any(part.ids is not None for part in parts)
-    views = [take_rows(part, rows, every) for part, rows in zip(parts, places, strict=True)]
+    views = [_take_rows(part, rows, every) for part, rows in zip(parts, places, strict=True)]
     id_name = next((part.id_name for part in parts if part.ids is not None), "")
     return MatchedViews(
         views,
@@ -229,6 +241,22 @@ def match_parts(
         dropped,
         notes,
         [list(part.columns) for part in parts],
+    )
+
+
+def _check_lengths(parts: list[Part], names: list[str]) -> None:
+    """Refuse views of different lengths, whose rows cannot be the same samples."""
+    shapes = [part.matrix.shape for part in parts]
+    if len({n for n, _ in shapes}) == 1:
+        return
+    bare = ", ".join(dict.fromkeys(part.file for part in parts if part.ids is None))
+    told = ", ".join(f"{name} has {n}" for name, (n, _) in zip(names, shapes, strict=True))
+    advice = f"give every file an id column (none was found in {bare})"
+    if any(a[0] == b[1] for a in shapes for b in shapes if a[0] != b[0]):
+        sizes = ", ".join(f"{a} is {n} x {d}" for a, (n, d) in zip(names, shapes, strict=True))
+        advice = f"samples must be in rows, but one view seems to have them in columns: {sizes}"
+    raise ValueError(
+        f"samples are matched by order, which needs the same number of rows, but {told}: {advice}"
     )
 
 
@@ -257,12 +285,12 @@ def _kept(
     whole = np.logical_and.reduce([rows >= 0 for rows in places])
     if missing == "fail" and lacking:
         raise ValueError(
-            f"{tell_lacking(lacking)}{why}; use {setting('missing', 'drop')} to leave them out, "
+            f"{_tell_lacking(lacking)}{why}; use {setting('missing', 'drop')} to leave them out, "
             f"which keeps the {whole.sum()} of {len(samples)} samples that have every view, or "
             f"{setting('missing', 'keep')}"
         )
     if missing == "drop" and lacking and not whole.any():
-        raise ValueError(f"no sample has every view: {tell_lacking(lacking)}")
+        raise ValueError(f"no sample has every view: {_tell_lacking(lacking)}")
     return whole if missing == "drop" else np.full(len(samples), True)
 
 
@@ -281,3 +309,65 @@ def check_paths(paths: list[Path]) -> list[Path]:
     if twice := [str(path) for path, one in zip(paths, real, strict=True) if real.count(one) > 1]:
         raise ValueError(f"{twice[0]} is given twice: name every file once")
     return paths
+
+
+def _rows_without_values(matrix: Any) -> Any:
+    if sparse.issparse(matrix):  # an entry that is not stored is zero, which is a value
+        return np.zeros(matrix.shape[0], dtype=bool)
+    return np.isnan(matrix).all(axis=1)
+
+
+def _take_rows(part: Part, rows: Any, samples: list[str]) -> Any:
+    """The rows of a view in the order of the samples; NaN where the view lacks the sample."""
+    here = rows >= 0
+    in_order = np.array_equal(rows, np.arange(part.matrix.shape[0]))
+    matrix = part.matrix if in_order else part.matrix[rows[here]]  # a copy only where needed
+    values = matrix.data if sparse.issparse(matrix) else matrix
+    if not np.isfinite(values).all():
+        kept = [samples[i] for i in np.flatnonzero(here)]
+        raise ValueError(_not_finite(part, matrix, kept))
+    if here.all():
+        return matrix
+    full = np.full((len(rows), matrix.shape[1]), np.nan)
+    full[here] = matrix.toarray() if sparse.issparse(matrix) else matrix
+    return full
+
+
+def _not_finite(part: Part, matrix: Any, samples: list[str]) -> str:
+    bad = sparse.coo_array(matrix) if sparse.issparse(matrix) else None
+    if bad is None:
+        i, j = np.nonzero(~np.isfinite(matrix))
+        infinite = np.isinf(matrix[i, j])
+    else:
+        wrong = ~np.isfinite(bad.data)
+        i, j, infinite = bad.row[wrong], bad.col[wrong], np.isinf(bad.data[wrong])
+    what = "infinite" if infinite.all() else "missing or infinite" if infinite.any() else "missing"
+    where = f"{part.file}:{part.name}" if part.name else part.file
+
+    def column(k: int) -> str:
+        return repr(part.columns[k]) if len(part.columns) else f"{k + 1}"
+
+    places = [f"sample {samples[a]} column {column(b)}" for a, b in zip(i[:3], j[:3], strict=True)]
+    rows, columns = len(set(i)), len(set(j))
+    advice = "replace them"
+    if not infinite.any() and bad is None:
+        advice = (
+            f"fill them in with {setting('impute', 'median')} or {setting('impute', 'knn')}, which "
+            f"leaves out what lacks more than {setting('max_missing', 0.2)} of its values"
+        )
+    return (
+        f"{where}: {plural(len(i), 'value is', 'values are')} {what}, in {plural(rows, 'row')} and "
+        f"{plural(columns, 'column')} "
+        f"({'; '.join(places)}{'; ...' * (len(i) > 3)}): {advice}, or leave out the rows or "
+        f"the columns ({setting('drop', ['COLUMN'])})"
+    )
+
+
+def _tell_lacking(lacking: dict[str, list[str]], most: int = 5) -> str:
+    """Say which samples lack which view: how many, and the first few."""
+    told = [
+        f"{plural(len(samples), 'lacks', 'lack')} {view} ({first_few(samples, most)})"
+        for view, samples in lacking.items()
+    ]
+    n = len({one for samples in lacking.values() for one in samples})
+    return f"{plural(n, 'sample lacks', 'samples lack')} a view: {'; '.join(told)}"

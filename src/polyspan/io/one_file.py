@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polyspan.io.columns import LABEL_NAMES, Columns, as_numbers, quoted
+from polyspan.io.columns import LABEL_NAMES, as_numbers, is_missing
 from polyspan.io.dataset import Dataset, contiguous_labels
-from polyspan.io.readers import check_file, read_file
-from polyspan.io.tables import TABLES, read_tables
+from polyspan.io.readers import TABLES, SparseTable, check_file, read_file, read_tables
+from polyspan.io.tables import numbers_of, words_of
+from polyspan.runtime.messages import quoted
 
 
 def load_file(
@@ -86,40 +87,37 @@ def load_file(
     path = Path(path)
     ending = check_file(path)
     if ending in TABLES:
-        columns = _only_table(path, header, labels).without([""])  # row numbers of pandas
-        return _from_table(path, columns, views, labels)
+        return _from_table(path, _only_table(path, header, labels), views, labels)
     contents = read_file(path)
     if ending in (".npy", ".mtx"):
         views = list(contents)  # the matrix is the view, even with a single column
     return _from_variables(path, contents, views, labels, samples)
 
 
-def _only_table(path: Path, header: bool | None, labels: str | None) -> Columns:
+def _only_table(path: Path, header: bool | None, labels: str | None) -> Any:
     tables = read_tables(path, header, [labels] if labels else [])
     table = tables.get("")
-    if not isinstance(table, Columns):
+    if table is None or isinstance(table, SparseTable):
         what = quoted(tables) if table is None else "a sparse matrix"
         raise ValueError(
             f"{path} must hold one table, dense, but it holds {what}: load_views reads several"
         )
-    return table
+    return table.drop(columns=[""], errors="ignore")  # row numbers of pandas
 
 
-def _from_table(
-    path: Path, columns: Columns, views: Sequence[str] | None, labels: str | None
-) -> Dataset:
+def _from_table(path: Path, table: Any, views: Sequence[str] | None, labels: str | None) -> Dataset:
     wanted = [views] if isinstance(views, str) else views
-    names = list(wanted) if wanted is not None else [name for name in columns if name != labels]
-    _check_present(path, columns, [*names, *([labels] if labels else [])], "column")
-    if words := [name for name in names if name in columns.words]:
+    names = list(wanted) if wanted is not None else [name for name in table if name != labels]
+    _check_present(path, table, [*names, *([labels] if labels else [])], "column")
+    if words := words_of(table, names):
         hint = "" if labels else f"; if one holds the labels, pass labels={words[-1]!r}"
         raise ValueError(f"{path}: not numbers in column {quoted(words)}{hint}")
-    if not names or len(columns.matrix) == 0:
+    if not names or len(table) == 0:
         raise ValueError(
             f"{path} holds no samples" if names else f"{path} has no columns for a view"
         )
-    classes = _clean_labels(path, columns[labels]) if labels else None
-    return _dataset(path, [columns.numbers(names)], [path.stem], classes)
+    classes = _clean_labels(path, table[labels]) if labels else None
+    return _dataset(path, [numbers_of(path, table, names)], [path.stem], classes)
 
 
 def _from_variables(
@@ -215,7 +213,7 @@ def _clean_labels(path: Path, values: Any) -> NDArray[np.int64]:
     marks = marks.ravel()
     numbers = as_numbers(marks.tolist())
     missing = (
-        [v is None or v == "" for v in marks.tolist()] if numbers is None else np.isnan(numbers)
+        [is_missing(v) or v != v for v in marks.tolist()] if numbers is None else np.isnan(numbers)
     )
     if np.any(missing):
         raise ValueError(f"{path}: {int(np.sum(missing))} labels are missing")
@@ -237,7 +235,7 @@ def _dense(view: Any) -> NDArray[np.float64]:
     return np.ascontiguousarray(view, dtype=float)
 
 
-def _check_present(path: Path, contents: Mapping[str, Any], names: list[str], kind: str) -> None:
+def _check_present(path: Path, contents: Any, names: list[str], kind: str) -> None:
     if absent := [name for name in names if name not in contents]:
         raise ValueError(
             f"{path} has no {kind} {quoted(absent)}; it has {quoted(contents) or 'none'}"

@@ -5,18 +5,14 @@ ids, unless another table has the same numbers as ids. Arrays, sparse matrices, 
 tables have no ids, and are matched by order, in that of the first view.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
-from polyspan.runtime.messages import first_few, plural, view_title, warn_user
-
-BY_ORDER = "to match rows by order instead, call reset_index(drop=True) on every table."
-# What programs write for a missing value: pandas, R, SQL, spreadsheets.
-MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "<na>"})
+from polyspan.io.align import Aligned, Labels, align, few_ids, positions, take
+from polyspan.io.columns import are_numbered, as_ids
+from polyspan.runtime.messages import plural, view_title, warn_user
 
 
 class Samples(NamedTuple):
@@ -55,60 +51,6 @@ def is_frame(view: Any) -> bool:
     if type(view).__module__.startswith("dask"):  # looks the same, but is not in memory
         return False
     return all(hasattr(view, name) for name in ("iloc", "index", "columns"))
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a field of a table is empty or holds a word for a missing value.
-
-    Examples
-    --------
-    >>> is_missing("NA"), is_missing(None), is_missing("0")
-    (True, True, False)
-    """
-    return value is None or (isinstance(value, str) and value.strip().lower() in MISSING)
-
-
-def as_ids(values: Sequence[Any]) -> list[str]:
-    """Ids as strings: 7, 7.0 and "7" are the same; a missing id is empty.
-
-    Examples
-    --------
-    >>> as_ids([7, 7.0, " 7", None])
-    ['7', '7', '7', '']
-    """
-
-    def word(value: Any) -> str:
-        if is_missing(value) or (isinstance(value, float | np.floating) and np.isnan(value)):
-            return ""
-        if isinstance(value, float | np.floating) and value == int(value):
-            return str(int(value))
-        return (value.decode() if isinstance(value, bytes) else str(value)).strip()
-
-    return [word(value) for value in values]
-
-
-def are_numbered(names: Sequence[str]) -> bool:
-    """Whether names only count 0, 1, ..., as those of a table without names do.
-
-    Examples
-    --------
-    >>> are_numbered(["0", "1"]), are_numbered(["1", "2"])
-    (True, False)
-    """
-    return list(names) == [str(i) for i in range(len(names))]
-
-
-def first_repeated(ids: list[str]) -> str:
-    """Say which id is repeated, and where.
-
-    Examples
-    --------
-    >>> first_repeated(["fox", "bee", "fox"])
-    "'fox' is sample 1 and sample 3"
-    """
-    twice = next(name for name, count in Counter(ids).items() if count > 1)
-    first = ids.index(twice) + 1
-    return f"{twice!r} is sample {first} and sample {ids.index(twice, first) + 1}"
 
 
 def samples_of(index: Any, name: Any = None) -> Samples:
@@ -159,34 +101,23 @@ def match_rows(
         return values, next(iter(different.values()))
     known = {name: view.samples for name, view in views.items() if view.samples is not None}
     ids = _without_defaults({name: as_ids(own.ids.tolist()) for name, own in known.items()})
-    if not ids:
+    labels = {view_title(name): Labels(ids.get(name)) for name in views}
+    found = align(labels, "give all tables the same ids in their index.")
+    if found.samples is None:
         return values, None
-    for name, own in ids.items():
-        _check_different(name, own)
     samples = known[next(iter(ids))]
-    if len(ids) < len(views):
-        _check_by_order(ids, [name for name in views if name not in ids])
+    if found.note:
+        warn_user(f"{found.note}.")
+    if found.rows is None:
         return values, samples
-    _check_same(ids)
+    _check_same(found, list(labels))
     if order is not None:
         samples = samples_of(order, samples.name)
-    wanted = as_ids(samples.ids.tolist())
-    for name, own in ids.items():
-        if own != wanted:
-            values[name] = take(values[name], positions(own, wanted))
+    wanted = positions(found.samples, as_ids(samples.ids.tolist()))
+    for name, rows in zip(views, found.rows, strict=True):
+        if not np.array_equal(rows[wanted], np.arange(len(rows))):
+            values[name] = take(values[name], rows[wanted])
     return values, samples
-
-
-def positions(names: Sequence[str], wanted: Sequence[str]) -> np.ndarray:
-    """Where the wanted names are.
-
-    Examples
-    --------
-    >>> positions(["wren", "fox"], ["fox", "wren"])
-    array([1, 0])
-    """
-    place = {name: i for i, name in enumerate(names)}
-    return np.array([place[name] for name in wanted])
 
 
 def _without_defaults(ids: dict[str, list[str]]) -> dict[str, list[str]]:
@@ -198,81 +129,21 @@ def _without_defaults(ids: dict[str, list[str]]) -> dict[str, list[str]]:
     }
 
 
-def _check_different(name: str, ids: list[str]) -> None:
-    """Refuse ids that are empty or repeated."""
-    if "" in ids:
-        raise ValueError(
-            f"{view_title(name)} has no id in row {ids.index('')}: give every sample an id in the "
-            f"index, or, {BY_ORDER}"
-        )
-    if len(set(ids)) < len(ids):
-        raise ValueError(
-            f"{view_title(name)} has {plural(len(ids) - len(set(ids)), 'repeated id')} in its "
-            f"index ({first_repeated(ids)}): give every sample an id of its own, or, {BY_ORDER}"
-        )
-
-
-def _check_by_order(ids: dict[str, list[str]], bare: list[str]) -> None:
-    """Refuse to match by order where tables with ids disagree; otherwise say what is assumed."""
-    first, *others = ids
-    listed = " and ".join(bare)
-    have, their = (f"views {listed} have", "their") if bare[1:] else (f"view {listed} has", "its")
-    for name in others:
-        if ids[name] != ids[first]:
-            raise ValueError(
-                f"{have} no ids, and those of views {first} and {name} are not the same in "
-                "the same order: give every view as a table with the ids in its index, or all in "
-                "the same order without ids."
-            )
-    warn_user(
-        f"{have} no ids: {their} rows are taken to be the samples of {view_title(first)}, in "
-        "that order."
-    )
-
-
-def _check_same(ids: dict[str, list[str]]) -> None:
+def _check_same(found: Aligned, titles: list[str]) -> None:
     """Refuse tables that do not have the same samples, and say how to drop or keep them."""
-    sets = {name: set(own) for name, own in ids.items()}
-    everywhere = set.intersection(*sets.values())
-    somewhere = dict.fromkeys(sample for own in ids.values() for sample in own)  # in order
-    if len(everywhere) == len(somewhere):
+    there = np.array(found.rows) >= 0
+    if there.all():
         return
-    if not everywhere:
-        heads = [f"{view_title(name)} has {_examples(own)}" for name, own in ids.items()]
-        raise ValueError(
-            f"The views have no sample in common by their ids ({'; '.join(heads)}): give all "
-            f"tables the same ids in their index; {BY_ORDER}"
-        )
-    gaps = []
-    for name, own in sets.items():
-        if gone := [sample for sample in somewhere if sample not in own]:
-            gaps.append(f"{view_title(name)} lacks {len(gone)} ({_examples(gone)})")
+    samples, gaps = np.array(found.samples, dtype=object), []
+    for title, here in zip(titles, there, strict=True):
+        if not here.all():
+            gaps.append(f"{title} lacks {np.sum(~here)} ({few_ids(samples[~here])})")
     raise ValueError(
-        f"Only {len(everywhere)} of {len(somewhere)} samples are in every view by their ids: "
+        f"Only {there.all(axis=0).sum()} of {len(samples)} samples are in every view by their ids: "
         f"{', '.join(gaps)}; fit(load_views(X, missing='drop')) drops the others, and "
         "missing='keep' keeps them with rows of NaN, for the methods that take samples without a "
         "view (load_views is in polyspan.datasets)."
     )
-
-
-def _examples(ids: Sequence[str]) -> str:
-    return first_few(map(repr, ids), 3)
-
-
-def take(values: Any, rows: Any) -> Any:
-    """Rows of a table, an array or a sparse matrix, by their numbers.
-
-    Examples
-    --------
-    >>> take(np.eye(3), [2, 0])
-    array([[0., 0., 1.],
-           [1., 0., 0.]])
-    """
-    if is_frame(values):
-        return values.iloc[rows]
-    if sp.issparse(values):
-        return sp.csr_array(values)[rows]
-    return values[np.asarray(rows)]
 
 
 def match_columns(
@@ -297,7 +168,7 @@ def match_columns(
     if gone := [feature for feature in wanted if feature not in known]:
         raise ValueError(
             f"{view_title(name)} lacks {plural(len(gone), 'feature')} of the fit "
-            f"({_examples(gone)}): pass the same features as to fit."
+            f"({few_ids(gone)}): pass the same features as to fit."
         )
     return values[:, positions(own, wanted)]
 

@@ -1,154 +1,63 @@
-"""Readers of tables: columns by name, in the file's order. Excel and R files may hold several."""
+"""Tables as pandas holds them: which columns are numbers, and the matrix of some of them."""
 
-from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from scipy import sparse
+import numpy as np
 
-from polyspan.io.columns import Columns, check_unique, collect
-from polyspan.io.rfiles import RTable, read_r
-from polyspan.io.safety import check_sparse, check_workbook
-from polyspan.io.sizes import check_size
-from polyspan.io.text import has_names, read_csv
-from polyspan.runtime.messages import one_line
-from polyspan.runtime.optional import require
+from polyspan.io.columns import all_whole, as_numbers, check_unique, is_kept
+from polyspan.runtime.messages import setting
 
-TEXT = (".csv", ".tsv", ".txt")
-R_FILES = (".rds", ".rda", ".rdata")
-TABLES = (*TEXT, ".parquet", ".xlsx", *R_FILES)
+EXACT = 2**53  # larger whole numbers lose digits
 
 
-def read_tables(
-    path: Path,
-    header: bool | None = None,
-    wanted: Collection[str] = (),
-    notes: list[str] | None = None,
-) -> dict[str, Columns | RTable]:
-    """The tables of a file by name, "" if there is only one; `RTable` if it is sparse.
-
-    What is in an R file besides matrices and data frames is named in the notes.
-    """
-    ending = Path(path.name.lower().removesuffix(".gz")).suffix
-    if ending in TEXT:
-        return {"": read_csv(path, header, wanted)}
-    check_size(path, ending)
-    if ending == ".parquet":
-        return {"": read_parquet(path, wanted)}
-    if ending == ".xlsx":
-        return read_excel(path, header, wanted)
-    found, others = _r_tables(read_r(path))
-    if not found:
-        raise ValueError(
-            f"{path} holds no matrix and no data frame, but {', '.join(others) or 'nothing'}: save "
-            "the views as matrices or data frames"
-        )
-    for name, table in found.items():
-        if sparse.issparse(table.values):
-            check_sparse(table.values, place(path, name))
-    if others and notes is not None:
-        verb = "are" if len(others) > 1 else "is"
-        notes.append(f"{path} also holds {', '.join(others)}, which {verb} not used")
-    if len(found) == 1:
-        found = {"": next(iter(found.values()))}
-    return {
-        name: table if sparse.issparse(table.values) else _from_r(place(path, name), table, wanted)
-        for name, table in found.items()
-    }
-
-
-def place(path: Path, name: str) -> str:
-    """Where a table is, for messages: its file, and its name there if it has one.
+def tidy(frame: Any, where: object, wanted: Collection[str] | None = ()) -> Any:
+    """A DataFrame with text as names, and numbers wherever a column holds nothing else.
 
     Examples
     --------
-    >>> place(Path("pets.xlsx"), "look"), place(Path("pets.csv"), "")
-    ('pets.xlsx:look', 'pets.csv')
+    >>> import pandas as pd
+    >>> tidy(pd.DataFrame({"name": ["fox", "wren"], "legs": ["4", None]}), "pets").legs.tolist()
+    [4.0, nan]
     """
-    return f"{path}:{name}" if name else str(path)
+    names = list(map(str, frame.columns))
+    check_unique(where, names)
+    kinds = [dtype.kind for dtype in frame.dtypes]
+    frame = frame.copy(deep=False)
+    frame.columns, frame.index = names, range(len(frame))
+    for j, (name, kind) in enumerate(zip(names, kinds, strict=True)):
+        if kind not in "biuf" and not is_kept(j, name, wanted):
+            numbers = as_numbers(frame[name])
+            frame[name] = frame[name] if numbers is None else numbers
+    return frame
 
 
-def read_parquet(path: Path, wanted: Collection[str] = ()) -> Columns:
-    """Columns of a .parquet file; an index written by pandas comes first, named or not."""
-    parquet = require("pyarrow.parquet", "files", path.name)
-    try:
-        table = parquet.read_table(path)
-        columns = [column.to_numpy() for column in table.columns]
-        index = (table.schema.pandas_metadata or {}).get("index_columns", [])
-    except Exception as error:  # pyarrow is optional, so its exceptions cannot be named here
-        raise ValueError(f"{path} cannot be read as Parquet: {one_line(error)}") from error
-    check_unique(path, table.column_names)
-    by_name = dict(zip(table.column_names, columns, strict=True))
-    # DataFrame.to_parquet puts the index last; here it comes first, as in a .csv file.
-    first = [name for name in index if isinstance(name, str) and name in by_name][:1]
-    ordered = {
-        "" if [name] == first and name.startswith("__index_level_") else name: by_name[name]
-        for name in dict.fromkeys([*first, *by_name])
-        if [name] == first or not name.startswith("__index_level_")
-    }
-    return collect(path, list(ordered), list(ordered.values()), wanted)
+def words_of(table: Any, names: Sequence[str]) -> list[str]:
+    """The columns that hold anything but numbers."""
+    kinds = dict(zip(table.columns, table.dtypes, strict=True))
+    maybe = [name for name in names if kinds[name].kind not in "biuf"]
+    return [name for name in maybe if as_numbers(table[name]) is None]
 
 
-def read_excel(
-    path: Path, header: bool | None = None, wanted: Collection[str] = ()
-) -> dict[str, Columns | RTable]:
-    """Columns of every sheet of an .xlsx file that is not empty; formulas count as their values."""
-    openpyxl = require("openpyxl", "excel", path.name)
-    require("defusedxml", "excel", path.name)  # openpyxl then reads no entities
-    check_workbook(path)
-    try:
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)
-        sheets = {sheet.title: _sheet_rows(sheet) for sheet in book.worksheets}
-        book.close()
-    except MemoryError:
-        raise
-    except Exception as error:  # a damaged file may raise any exception
-        raise ValueError(f"{path} cannot be read as an Excel file: {one_line(error)}") from error
-    sheets = {name: rows for name, rows in sheets.items() if rows}
-    if not sheets:
-        raise ValueError(f"{path} is empty")
-    found: dict[str, Columns | RTable] = {}
-    if len(sheets) == 1:
-        sheets = {"": next(iter(sheets.values()))}
-    for name, rows in sheets.items():
-        where = place(path, name)
-        head = [["" if field is None else str(field).strip() for field in row] for row in rows[:2]]
-        named = has_names(where, head) if header is None else header
-        names = head[0] if named else [f"column{j}" for j in range(1, len(head[0]) + 1)]
-        columns = list(zip(*rows[int(named) :], strict=True)) or [()] * len(names)
-        found[name] = collect(where, names, columns, wanted)
-    return found
-
-
-def _sheet_rows(sheet: Any) -> list[tuple[Any, ...]]:
-    """The rows of a sheet without empty ones, and without empty columns at the end."""
-    rows = [row for row in sheet.iter_rows(values_only=True) if any(x is not None for x in row)]
-    width = max((j + 1 for row in rows for j, x in enumerate(row) if x is not None), default=0)
-    return [(*row[:width], *[None] * (width - len(row))) for row in rows]
-
-
-def _r_tables(objects: Mapping[str, Any]) -> tuple[dict[str, RTable], list[str]]:
-    """Tables by name, also those in lists, and what else there is."""
-    tables: dict[str, RTable] = {}
-    others: list[str] = []
-    for name, value in objects.items():
-        if isinstance(value, RTable):
-            tables[name] = value
-        elif isinstance(value, dict):
-            inner, rest = _r_tables(value)
-            prefix = "" if len(objects) == 1 else f"{name}."
-            tables |= {prefix + one: table for one, table in inner.items()}
-            others += [prefix + one for one in rest]
-        else:
-            others.append(name)
-    return tables, others
-
-
-def _from_r(where: str, table: RTable, wanted: Collection[str]) -> Columns:
-    """Columns of a dense matrix or data frame; row names come first."""
-    count = table.values.shape[1]
-    names = [f"column{j}" for j in range(1, count + 1)] if table.columns is None else table.columns
-    columns: Sequence[Any] = list(table.values.T)
-    if table.rows is not None:
-        names, columns = ["", *names], [table.rows, *columns]
-    return collect(where, names, columns, wanted)
+def numbers_of(where: object, table: Any, names: Sequence[str]) -> Any:
+    """The matrix of some columns, filled by rows so that the table is not held twice."""
+    places = table.columns.get_indexer(names)
+    kinds = [dtype.kind for dtype in table.dtypes.iloc[places]]
+    plain = [j for j, kind in enumerate(kinds) if kind in "biuf"]
+    text = [j for j, kind in enumerate(kinds) if kind not in "biuf"]
+    matrix = np.empty((len(table), len(names)))
+    step = max(1, 2**20 // len(names))
+    for start in range(0, len(table), step):
+        rows = slice(start, start + step)
+        part = table.iloc[rows, places[plain]]
+        matrix[rows, plain] = part.to_numpy(dtype=float, na_value=np.nan)
+    for j in text:
+        matrix[:, j] = as_numbers(table[names[j]])
+    for j in (*text, *(j for j, kind in enumerate(kinds) if kind in "iu")):
+        if np.abs(matrix[:, j]).max(initial=0) > EXACT and all_whole(matrix[:, j]):
+            raise ValueError(
+                f"{where}: column {names[j]!r} holds whole numbers of more than 15 digits, which "
+                f"lose some as features: if it is the id, use {setting('id', names[j])}, "
+                f"otherwise leave it out: {setting('drop', [names[j]])}"
+            )
+    return matrix

@@ -1,50 +1,49 @@
-"""Reader of text tables (.csv, .tsv, .txt), row by row: the text is never in memory as a whole."""
+"""Text tables (.csv, .tsv, .txt): pandas reads them; what it would misread is refused here."""
 
 import csv
-import gzip
 import io
-import os
 import re
-import time
+import warnings
 import zlib
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager, suppress
-from itertools import chain, islice
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from polyspan.io.columns import (
-    Columns,
+    MISSING,
     as_numbers,
     check_unique,
     is_id_name,
     is_kept,
     is_missing,
 )
-from polyspan.progress import follower
-from polyspan.runtime.memory import available_memory
-from polyspan.runtime.messages import setting
+from polyspan.io.safety import opened
+from polyspan.runtime.messages import one_line, own_warnings, setting
 
-SHOWN = 50  # columns with words whose words are kept, for messages; ids are kept anyway
-THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
+LOOK = 2**16  # characters that are looked at before a file is read, at least two lines
+WIDE = 50_000  # columns; the time that pandas takes to put pieces together grows as their square
+EXACT = 2**24  # bytes; of larger files pandas reads about 15 digits, in a third of the time
+THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")
 # The usual spellings of a missing value, for speed; the others take a longer way.
-NAN = dict.fromkeys(("", "NA", "NaN", "N/A", "null", "NULL", "None"), "nan")
+NAN = [spelling for word in MISSING for spelling in (word, word.upper(), word.title())] + ["NaN"]
 
 
-class _Style(NamedTuple):
-    """How the fields of a file are separated."""
+class Look(NamedTuple):
+    """The beginning of a file, and how its fields are separated."""
 
+    rows: list[list[str]]
     delimiter: str
-    spaces: bool = False  # any number of spaces separates two fields
+    several: bool = False  # any number of delimiters, which are spaces, separates two fields
 
 
-def read_csv(path: Path, header: bool | None = None, wanted: Collection[str] = ()) -> Columns:
-    r"""Columns of a .csv, .tsv or .txt file, possibly compressed; see `load_file`.
+def read_text(path: Path, header: bool | None = None, wanted: Collection[str] | None = ()) -> Any:
+    r"""The table of a .csv, .tsv or .txt file, possibly compressed, as a DataFrame.
 
-    Columns in ``wanted``, and those that may be ids, are kept as words even if they are numbers.
+    Columns that may be ids, or are ``wanted`` (all if that is None), are text as in the file;
+    other columns are numbers if they can be.
 
     Examples
     --------
@@ -52,189 +51,165 @@ def read_csv(path: Path, header: bool | None = None, wanted: Collection[str] = (
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "pets.csv")
     ...     _ = path.write_text("name;legs\nfox;4,5\nwren;2\n")
-    ...     dict(read_csv(path))
-    {'name': ['fox', 'wren'], 'legs': array([4.5, 2. ])}
+    ...     read_text(path)
+       name  legs
+    0   fox   4.5
+    1  wren   2.0
     """
-    with _rows(path) as (rows, style):
-        head = list(islice(rows, 2))
-        if not head:
+    with _readable(path):
+        look = _look(path)
+        if not look.rows:
             raise ValueError(f"{path} is empty")
-        # R's write.table leaves out the name of the first column.
-        if len(head) == 2 and len(head[1]) == len(head[0]) + 1 and header is not False:
-            head[0].insert(0, "")
-        named = has_names(path, head) if header is None else header
-        names = [f"column{j}" for j in range(1, len(head[0]) + 1)]
-        if named:
-            names = [name.strip() for name in head.pop(0)]
+        first, second = look.rows[0], look.rows[1] if len(look.rows) > 1 else []
+        if len(second) == len(first) + 1 and header is not False:
+            if second[-1].strip() == "":
+                raise ValueError(
+                    f"{path}: row 2 ends in a delimiter and has a field more than the first row: "
+                    "remove the delimiters at the ends of the rows"
+                )
+            first.insert(0, "")  # R's write.table leaves out the name of the first column
+        named = has_names(path, look.rows[:2]) if header is None else header
+        names = [name.strip() if named else f"column{j}" for j, name in enumerate(first, start=1)]
         check_unique(path, names)
         kept = [j for j, name in enumerate(names) if is_kept(j, name, wanted)]
-        reading = _Reading(path, len(names), kept, style.delimiter == ";")
-        _check_size(path, head, len(names))
-        for number, row in enumerate(chain(head, rows), start=1 + named):
-            reading.take(number, row)
-    text = reading.text
-    if late := [j for j in sorted(reading.words) if j not in text][:SHOWN]:
-        with _rows(path) as (rows, _):  # once more, for columns that turned out to hold words
-            text |= {j: [] for j in late}
-            for row in islice(rows, int(named), None):
-                for j in late:
-                    text[j].append(row[j])
-    return Columns(
-        names,
-        reading.finished(),
-        {names[j]: column for j, column in text.items()},
-        [names[j] for j in reading.words],
-    )
-
-
-class _Reading:
-    """The numbers and words of the rows taken so far."""
-
-    def __init__(self, path: Path, d: int, kept: Iterable[int], commas: bool) -> None:
-        self.path, self.d, self.commas = path, d, commas
-        self.text: dict[int, list[str]] = {j: [] for j in kept}
-        self.words: set[int] = set()
-        self._values, self._n = np.empty((16, d)), 0
-        # The first number with a point, with a decimal comma, and with a comma of either meaning.
-        self._points = self._decimal_commas = self._unclear = ""
-
-    def take(self, number: int, row: list[str]) -> None:
-        if len(row) != self.d:
-            raise ValueError(
-                f"{self.path}: row {number} has {len(row)} fields, but the first has {self.d}"
-            )
-        for j, column in self.text.items():
-            column.append(row[j])
-        for j in self.words:
-            row[j] = "nan"
-        if self._n == len(self._values):
-            self._grow()
-        self._values[self._n] = self._floats(row)
-        self._n += 1
-
-    def _floats(self, row: list[str]) -> Any:
-        """The numbers of a row: the common ones fast, the others one by one."""
-        together = "".join(row)
-        points = self.commas and "." in together  # one is enough to know that there are some
-        if "_" not in together and (self._points or not points):
-            plain = row
-            if self._decimal_commas and not points:
-                plain = [field.replace(",", ".", 1) for field in row]
-            try:
-                return np.fromiter(map(float, plain), float, self.d)
-            except ValueError:
-                plain = [NAN.get(field, field) for field in plain]
-            for j in self.text:  # where words are most likely
-                plain[j] = repr(self._number(j, row[j]))
-            with suppress(ValueError):
-                return np.fromiter(map(float, plain), float, self.d)
-        return [self._number(j, field) for j, field in enumerate(row)]
-
-    def _number(self, j: int, field: str) -> float:
-        """One field, or NaN if it is missing or a word."""
-        if is_missing(field):
-            return np.nan
-        found = as_numbers([field])
-        if found is not None:
-            self._points = self._points or field * ("." in field)
-        elif self.commas and field.count(",") == 1 and "." not in field:
-            found = as_numbers([field.replace(",", ".")])
-            if found is not None and THOUSANDS.fullmatch(field.strip()):
-                self._unclear = self._unclear or field
-            elif found is not None:
-                self._decimal_commas = self._decimal_commas or field
-        if found is None:
-            self.words.add(j)
-            return np.nan
-        return float(found[0])
-
-    def _grow(self) -> None:
-        more = max(self._values.nbytes // 2, 2**20)
-        free = available_memory()
-        if free is not None and more > free:
-            raise MemoryError(_too_large(self.path, self._values.nbytes + more, free))
-        rows = len(self._values) + max(1, more // (8 * self.d))
-        self._values.resize((rows, self.d), refcheck=False)
-
-    def finished(self) -> NDArray[np.float64]:
-        """The matrix; refuses commas that may mean two things."""
-        comma = self._decimal_commas or self._unclear
-        if self._points and comma:
-            raise ValueError(
-                f"{self.path} has numbers with a point ({self._points!r}) and with a comma "
-                f"({comma!r}): write all decimals in one way"
-            )
-        if self._unclear and not self._decimal_commas:
-            raise ValueError(
-                f"{self.path}: {comma!r} may be a decimal or a thousand: write decimals with a "
-                "point, and thousands without a comma"
-            )
-        self._values.resize((self._n, self.d), refcheck=False)
-        return self._values
-
-
-def _check_size(path: Path, head: list[list[str]], d: int) -> None:
-    """Refuse a file whose numbers will not fit into memory; a packed one is watched as it grows."""
-    free = available_memory()
-    if free is None or not head or path.suffix.lower() == ".gz":
-        return
-    need = os.path.getsize(path) / (sum(map(len, head[0])) + d) * 8 * d
-    if need > free:
-        raise MemoryError(_too_large(path, need, free))
-
-
-def _too_large(path: Path, need: float, free: int) -> str:
-    return (
-        f"{path} needs about {need / 2**30:.1f} GiB of memory, but {free / 2**30:.1f} GiB are "
-        "free: use fewer columns or rows, or a larger machine"
-    )
+        if second and len(second) != len(names):
+            _check_lengths(path, look, len(names))
+        frame = _read(path, look, named, len(names), kept)
+        if len(frame) and frame.iloc[:, -1].isna().any():  # as in a row that ends too early
+            _check_lengths(path, look, len(names))
+        frame.columns = names
+        return frame
 
 
 @contextmanager
-def _rows(path: Path) -> Iterator[tuple[Iterator[list[str]], _Style]]:
-    """The rows of a file that are not empty, as fields, and how they are separated."""
+def _readable(path: Path) -> Iterator[None]:
     try:
-        with path.open("rb") as raw:
-            packed = gzip.GzipFile(fileobj=raw) if path.suffix.lower() == ".gz" else raw
-            lines = _lines(packed, raw, path)
-            first = list(islice((line for line in lines if line.strip()), 2))
-            style = _style(first)
-            yield _fields(chain(first, lines), style), style
-    except (OSError, EOFError, zlib.error) as error:
-        raise ValueError(f"{path} cannot be read or decompressed: {error}") from error
+        yield
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not UTF-8 text: save it as CSV UTF-8") from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise ValueError(f"{path} cannot be read or decompressed: {error}") from error
     except csv.Error as error:
         raise ValueError(f"{path} cannot be read as a table: {error}") from error
 
 
-def _lines(packed: Any, raw: Any, path: Path) -> Iterator[str]:
-    size, tell, next_time = os.path.getsize(path), follower(), 0.0
-    for line in io.TextIOWrapper(packed, encoding="utf-8-sig", newline=""):
-        if tell is not None and time.perf_counter() > next_time:
-            tell(raw.tell() // 10**6, size // 10**6, f"MB of {path.name}")
-            next_time = time.perf_counter() + 0.2
-        yield line
+def _lines(path: Path, show: bool = False) -> io.TextIOWrapper:
+    return io.TextIOWrapper(opened(path, show), encoding="utf-8-sig", newline="")
 
 
-def _fields(lines: Iterable[str], style: _Style) -> Iterator[list[str]]:
-    if style.spaces:
-        lines = (line.strip() for line in lines)
-    reader = csv.reader(lines, delimiter=style.delimiter, skipinitialspace=style.spaces)
-    return (row for row in reader if row)
-
-
-def _style(first: list[str]) -> _Style:
-    """The delimiter by the first two lines: a comma, a semicolon, a tab, or spaces."""
-    delimiter = max(",;\t", key=first[0].count) if first else ","
-    if not first or delimiter in first[0] or len(first) == 1:
-        return _Style(delimiter)
-    if (found := max(",;\t", key=first[1].count)) in first[1] and " " not in first[0].strip():
-        return _Style(found)  # R's write.table of one column: its row names have no name
-    names, sample = _fields(first, _Style(" ", spaces=True))
+def _look(path: Path) -> Look:
+    """The delimiter is the one that gives all rows the same number of fields, at least two."""
+    start: list[str] = []
+    with _lines(path) as lines:
+        for line in lines:
+            if line.strip():
+                start.append(line)
+            if len(start) > 1 and sum(map(len, start)) > LOOK:
+                break
+    marks = [mark for mark in "\t;," if any(mark in line for line in start[:2])] or [","]
+    looks = [Look(_fields(start, mark), mark) for mark in marks]
+    for look in looks:
+        lengths = [len(row) for row in look.rows[:10]]
+        if len(set(lengths[1:])) == 1 and lengths[1] > 1 and 0 <= lengths[1] - lengths[0] <= 1:
+            return look
+    widest = max(looks[::-1], key=lambda look: len(look.rows[0]) if look.rows else 0)
+    spaced = Look(_fields([line.strip() for line in start], " ", True), " ", True)
+    if len(start) < 2 or len(widest.rows[0]) > 1:
+        return widest
+    names, sample = spaced.rows[:2]
     several = len(names) > 1 or as_numbers(sample[-1:]) is not None
-    spaced = len(sample) > 1 and len(sample) - len(names) in (0, 1) and several
-    return _Style(" ", spaces=True) if spaced else _Style(delimiter)
+    return spaced if len(sample) > 1 and len(sample) - len(names) in (0, 1) and several else widest
+
+
+def _fields(lines: Any, delimiter: str, several: bool = False) -> list[list[str]]:
+    return [row for row in csv.reader(lines, delimiter=delimiter, skipinitialspace=several) if row]
+
+
+def _check_lengths(path: Path, look: Look, d: int) -> None:
+    """Refuse rows of another length, of which pandas fills up the short ones."""
+    with _lines(path) as stream:
+        lines = (line.strip() for line in stream) if look.several else stream
+        rows = csv.reader(lines, delimiter=look.delimiter, skipinitialspace=look.several)
+        for number, row in enumerate(filter(None, rows), start=1):
+            if len(row) != d and (number > 1 or len(row) != d - 1):
+                raise ValueError(
+                    f"{path}: row {number} has {len(row)} fields, but the first has {d}"
+                )
+
+
+def _read(path: Path, look: Look, named: bool, d: int, kept: list[int]) -> Any:
+    """Numbers where pandas can read them, otherwise text, with 0, 1, ... as names."""
+    import pandas as pd
+
+    def read(**options: Any) -> Any:
+        try:
+            with _lines(path, show=True) as lines, own_warnings():
+                warnings.simplefilter("ignore")  # of columns of numbers and words: read again
+                return pd.read_csv(
+                    lines,
+                    sep=r"\s+" if look.several else look.delimiter,
+                    header=0 if named else None,
+                    names=range(d),
+                    index_col=False,
+                    keep_default_na=False,
+                    na_values=NAN,
+                    low_memory=d < WIDE,
+                    float_precision="round_trip" if path.stat().st_size < EXACT else None,
+                    **options,
+                )
+        except pd.errors.ParserError as error:
+            _check_lengths(path, look, d)
+            raise ValueError(f"{path} cannot be read as a table: {one_line(error)}") from error
+
+    fields = [field.strip() for row in look.rows[int(named) :] for field in row]
+    commas = look.delimiter == ";" and any(map(_has_decimal_comma, fields))
+    decimal = "," if commas else "."
+    frame = read(converters=dict.fromkeys(kept, str), decimal=decimal)
+    text = [j for j, dtype in enumerate(frame.dtypes) if dtype.kind not in "biuf" and j not in kept]
+    if text:  # once more, as it stands in the file: pandas mixes numbers and words
+        frame = pd.concat([frame.drop(columns=text), read(usecols=text, dtype=str)], axis=1)
+    columns = {j: frame[j].tolist() for j in (*kept, *text)}
+    if look.delimiter == ";" and (commas or text):
+        _check_decimals(path, frame, columns, next(filter(_has_decimal_comma, fields), ""))
+        columns = {j: list(map(_with_point, column)) for j, column in columns.items()}
+    for j, column in columns.items():
+        numbers = as_numbers(column)
+        if numbers is not None:
+            frame[j] = column if j in kept else numbers
+    return frame[list(range(d))] if text else frame
+
+
+def _has_decimal_comma(field: str) -> bool:
+    return _with_point(field) != field and not THOUSANDS.fullmatch(field)
+
+
+def _with_point(field: Any) -> Any:
+    """A number with a decimal comma, with a point; anything else as it is."""
+    if isinstance(field, str) and field.count(",") == 1 and "." not in field:
+        turned = field.strip().replace(",", ".")
+        return field if as_numbers([turned]) is None else turned
+    return field
+
+
+def _check_decimals(path: Path, frame: Any, columns: dict[int, list[Any]], comma: str) -> None:
+    """Refuse numbers with a point beside those with a comma, and commas that may be thousands."""
+    fields = {x.strip() for column in columns.values() for x in column if isinstance(x, str)}
+    commas = sorted(field for field in fields if _with_point(field) != field)
+    comma = comma or next(filter(_has_decimal_comma, commas), "")
+    points = [field for field in sorted(fields) if "." in field and as_numbers([field]) is not None]
+    if not comma and not points:
+        numbers = frame.select_dtypes("float").to_numpy()
+        points = [str(x) for x in numbers[numbers % 1 > 0][:1]]
+    if points and (comma or commas):
+        raise ValueError(
+            f"{path} has numbers with a point ({points[0]!r}) and with a comma "
+            f"({comma or commas[0]!r}): write all decimals in one way"
+        )
+    if commas and not comma:
+        raise ValueError(
+            f"{path}: {commas[0]!r} may be a decimal or a thousand: write decimals with a point, "
+            "and thousands without a comma"
+        )
 
 
 def has_names(path: object, rows: list[list[str]]) -> bool:

@@ -1,7 +1,6 @@
 """Read views and their ids from files: tables, matrices, AnnData and MuData."""
 
 import re
-import warnings
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -11,29 +10,38 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from polyspan.io.columns import Columns, as_numbers, is_id_name, is_like_id, quoted
-from polyspan.io.containers import annotated_kind, blocks
-from polyspan.io.ids import (
-    Table,
+from polyspan.io.columns import (
+    ROW_NUMBERS,
     all_whole,
-    id_columns,
+    as_ids,
+    as_numbers,
+    counts_rows,
+    first_repeated,
+    is_id_name,
+    is_like_id,
     may_be_ids,
-    may_number_rows,
-    numbers_rows,
 )
+from polyspan.io.containers import annotated_kind, blocks
+from polyspan.io.ids import Table, id_columns, numbers_rows
 from polyspan.io.in_memory import held_tables
 from polyspan.io.one_file import load_file
 from polyspan.io.orientation import check_labels, check_rows, is_feature_name
-from polyspan.io.readers import check_file, read_file
-from polyspan.io.rfiles import RTable
-from polyspan.io.safety import check_links, check_sparse
-from polyspan.io.samples import as_ids, first_repeated
-from polyspan.io.sizes import check_size
-from polyspan.io.tables import R_FILES, TABLES, place, read_tables
-from polyspan.runtime.messages import one_line, own_warnings, setting
-from polyspan.runtime.optional import require
+from polyspan.io.readers import (
+    BIO,
+    R_FILES,
+    TABLES,
+    SparseTable,
+    check_file,
+    place,
+    read_annotated,
+    read_file,
+    read_tables,
+)
+from polyspan.io.safety import check_sparse
+from polyspan.io.tables import numbers_of, words_of
+from polyspan.io.text import THOUSANDS
+from polyspan.runtime.messages import quoted, setting
 
-BIO = (".h5ad", ".h5mu")
 NONE_HELD: Mapping[Path, Any] = MappingProxyType({})
 
 
@@ -69,7 +77,7 @@ def read_parts(
     ``held`` are sources in memory, under the names they have among the files.
     """
     in_memory, indexes = held_tables(held, how.drop, how.id)
-    found: dict[str, tuple[Path, str, Table | RTable]] = {}
+    found: dict[str, tuple[Path, str, Any]] = {}
     for path in files:
         if path in in_memory:
             found[str(path)] = path, "", in_memory[path]
@@ -180,23 +188,6 @@ def _ids_of_npz(path: Path, wanted: list[str], n: int) -> tuple[list[str] | None
     return None, ""
 
 
-def read_annotated(path: Path) -> Any:
-    """The AnnData or MuData in a .h5ad or .h5mu file."""
-    ending = path.suffix.lower()
-    package, read = ("anndata", "read_h5ad") if ending == ".h5ad" else ("mudata", "read_h5mu")
-    with own_warnings():
-        warnings.simplefilter("ignore")  # both warn of future changes that do not concern the user
-        module = require(package, "bio", path.name)
-    check_size(path, ending)
-    check_links(path, require("h5py", "bio", path.name))
-    try:
-        with own_warnings():
-            warnings.simplefilter("ignore")
-            return getattr(module, read)(path)
-    except Exception as error:  # a damaged file may raise any exception
-        raise ValueError(f"{path} cannot be read by {package}: {one_line(error)}") from error
-
-
 def _annotated(path: Path, data: Any, how: Reading) -> list[Part]:
     """The views of an AnnData or MuData."""
     parts = []
@@ -223,17 +214,17 @@ def _floats(matrix: Any) -> Any:
     return np.ascontiguousarray(matrix, dtype=float)
 
 
-def _read_tables(path: Path, how: Reading, notes: list[str]) -> dict[str, Table | RTable]:
-    found: dict[str, Table | RTable] = {}
-    for name, columns in read_tables(path, how.header, how.id, notes).items():
-        if isinstance(columns, RTable):
-            found[name] = columns.turned if how.samples == "columns" else columns
+def _read_tables(path: Path, how: Reading, notes: list[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, table in read_tables(path, how.header, how.id, notes).items():
+        if isinstance(table, SparseTable):
+            found[name] = table.T if how.samples == "columns" else table
             continue
-        nameless = list(columns) == [f"column{j}" for j in range(1, len(columns) + 1)]
+        nameless = list(table) == [f"column{j}" for j in range(1, len(table.columns) + 1)]
         if how.header is None and path.suffix.lower() not in R_FILES:
-            _note_first_row(path, list(columns), nameless, notes)
-        dropped = [one for one in how.drop if one in columns]
-        found[name] = Table(columns.without(dropped), dropped, nameless)
+            _note_first_row(path, list(table), nameless, notes)
+        dropped = [name for name in how.drop if name in table]
+        found[name] = Table(table.drop(columns=dropped), dropped, nameless)
     return found
 
 
@@ -245,15 +236,16 @@ def _from_table(
     features = [
         name
         for name in columns
-        if name != id_name and not (may_number_rows(name) and numbers_rows(name, columns[name]))
+        if name != id_name
+        and not (ROW_NUMBERS.fullmatch(name) and numbers_rows(name, columns[name]))
     ]
-    if ids == [] or (features and len(columns.matrix) == 0):
+    if ids == [] or (features and len(columns) == 0):
         raise ValueError(f"{where} holds no samples")
     if not features:
         raise ValueError(f"{where} has no columns besides {quoted(columns)}: it holds no features")
-    if words := [name for name in features if name in columns.words]:
+    if words := words_of(columns, features):
         raise ValueError(_text_error(where, columns, words, next(iter(columns)), bool(how.id)))
-    matrix = columns.numbers(features)
+    matrix = numbers_of(where, columns, features)
     _note_columns(where, matrix, features, ids, notes)
     id_name = "id" if table.nameless else id_name or ""
     return Part(where, "", matrix, ids, id_name, features, table.dropped)
@@ -262,58 +254,64 @@ def _from_table(
 def _turned(where: str, table: Table, how: Reading, notes: list[str]) -> Part:
     """A table with samples in columns: the first column names the features, the others are ids."""
     columns = table.columns
-    first = next(iter(columns), "")
-    known = first in columns.words or is_id_name(first) or is_feature_name(first)
+    first, n = next(iter(columns), ""), len(columns)
     naming = next((name for name in how.id if name in columns), None)
-    if naming is None and first in columns and (known or may_number_rows(first)):
-        naming = first
+    if naming is None and first in columns:
+        known = is_id_name(first) or is_feature_name(first) or ROW_NUMBERS.fullmatch(first)
+        naming = first if known or words_of(columns, [first]) else None
     samples = [name for name in columns if name != naming]
-    if not samples or len(columns.matrix) == 0:
+    if not samples or n == 0:
         raise ValueError(
             f"{where} has no samples in its columns: {quoted(columns) or 'it is empty'}"
         )
-    if words := [name for name in samples if name in columns.words]:
+    if words := words_of(columns, samples):
         told = f"column {words[0]!r}" if len(words) == 1 else f"columns {quoted(words)}"
         raise ValueError(
             f"{where}: with {setting('samples', 'columns')} every column but {naming!r} is a "
             f"sample, but {told} hold{'s' * (len(words) == 1)} text: leave it out with "
-            f"{setting('drop', words[:5])}"
+            f"{_drops(words)}"
         )
-    if naming is None and len(columns.matrix) > 2 and may_be_ids(columns[first]):
+    if naming is None and n > 2 and may_be_ids(columns[first]):
         notes.append(
             f"{where}: the first column, {first!r}, is used as a sample; if it names the features, "
             f"use {setting('id', first)}"
         )
-    n = len(columns.matrix)
     features = as_ids(columns[naming]) if naming is not None else [str(i + 1) for i in range(n)]
     left = [i for i, name in enumerate(features) if name not in how.drop]
     dropped = [*table.dropped, *(name for name in how.drop if name in features)]
-    matrix = np.ascontiguousarray(columns.numbers(samples)[left].T)
+    matrix = np.ascontiguousarray(numbers_of(where, columns, samples)[left].T)
     ids = None if table.nameless else samples
     return Part(where, "", matrix, ids, "sample", [features[i] for i in left], dropped)
 
 
-def _text_error(path: str, features: Columns, words: list[str], first: str, asked: bool) -> str:
+def _drops(words: Sequence[str], most: int = 5) -> str:
+    return setting("drop", words[:most]) + " ..." * (len(words) > most)
+
+
+def _text_error(path: str, table: Any, words: list[str], first: str, asked: bool) -> str:
     name = words[0]
-    found = list(dict.fromkeys(str(v) for v in features[name] if as_numbers([v]) is None))
+    found = [value for value in dict.fromkeys(map(str, table[name])) if as_numbers([value]) is None]
     shown = ", ".join(repr(value) for value in found[:3]) + ", ..." * (len(found) > 3)
+    if all(THOUSANDS.fullmatch(value.strip()) for value in found):
+        return (
+            f"{path}: column {name!r} has commas in its numbers ({found[0]!r}), which may be "
+            "thousands or decimals: write thousands without a comma, and decimals with a point"
+        )
     if all(as_numbers([value.replace(",", ".")]) is not None for value in found):
         return (
             f"{path}: column {name!r} has commas in its numbers ({found[0]!r}): write decimals "
             "with a point"
         )
+    several = len(words) > 1
     told = f"{path}: column {name!r} holds text ({shown})"
-    if len(words) > 1:
+    if several:
         told = f"{path}: {len(words)} columns hold text, {quoted(words)} ({name!r}: {shown})"
-    flags = setting("drop", words[:5]) + " ..." * (len(words) > 5)
-    advice = f"{told}: leave it out with {flags}, or encode it as numbers"
-    if len(words) > 1:
-        advice = f"{told}: leave them out with {flags}, or encode them as numbers"
-    ids = as_ids(features[name])
+    they = ("them", "encode them as numbers") if several else ("it", "encode it as numbers")
+    advice = f"{told}: leave {they[0]} out with {_drops(words)}, or {they[1]}"
+    ids = as_ids(table[name])
     if name == first and len(ids) > len(set(ids)) > len(ids) / 2:
         advice += f"; ids would all have to be different, but {first_repeated(ids)}"
-    kept = [word for word in words if word in features.text]
-    different = [word for word in kept if not asked and may_be_ids(features[word])]
+    different = [] if asked else [word for word in words[:50] if may_be_ids(table[word])]
     if different:
         advice += f"; if {different[0]!r} is the id, use {setting('id', different[0])}"
     return advice
@@ -348,3 +346,34 @@ def _note_columns(
             f"{path}: the first column, {names[0]!r}, holds a different whole number in every row "
             f"and is used as a feature; if it is the id, use {setting('id', names[0])}"
         )
+
+
+def without_row_numbers(parts: list[Part]) -> list[Part]:
+    """Drop ids that only number the rows in order.
+
+    If every view has an index column and some index is not in order, all ids are kept.
+    """
+
+    def counts(part: Part, in_order: bool = False) -> bool:
+        if part.ids is None or not ROW_NUMBERS.fullmatch(part.id_name):
+            return False
+        return counts_rows(part.ids, in_order)
+
+    alike = all(part.ids is not None and ROW_NUMBERS.fullmatch(part.id_name) for part in parts)
+    if alike and not all(counts(part, in_order=True) for part in parts):
+        return parts
+    named = [part for part in parts if part.ids is not None and not counts(part)]
+    shuffled = [part for part in parts if counts(part) and not counts(part, in_order=True)]
+    if named and shuffled:
+        one, other = shuffled[0], named[0]
+        raise ValueError(
+            f"{one.file} has no ids, only row numbers that are not in order "
+            f"({', '.join((one.ids or [])[:3])}, ...), which cannot be matched to the ids of "
+            f"{other.file} ({other.id_name!r}): add an id column to {one.file}, or use "
+            f"{setting('id')} to name the columns to match by ({setting('id', '')} is a column "
+            "without a name)"
+        )
+    return [
+        part._replace(ids=None, id_name="") if counts(part, in_order=True) else part
+        for part in parts
+    ]
