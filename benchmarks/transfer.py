@@ -28,7 +28,7 @@ from scipy.optimize import linear_sum_assignment
 from polyspan import ConsensusClusterer
 from polyspan.cli.predict import ABSTAIN
 from polyspan.datasets.registry import find_entry, locate
-from polyspan.datasets.rfiles import RTable, read_r
+from polyspan.io.readers import read_r
 
 VIEWS = ("mrna", "mirna", "protein")
 SEEDS = 3
@@ -69,7 +69,7 @@ def load() -> list[tuple[dict[str, pd.DataFrame], np.ndarray]]:
     data = read_r(found[1])["breast.TCGA"]
     return [
         (
-            {name: frame(part[name]) for name in VIEWS if name in part},
+            {name: part[name] for name in VIEWS if name in part},
             np.array(part["subtype"], dtype=str),
         )
         for part in (data["data.train"], data["data.test"])
@@ -80,10 +80,6 @@ def fit(views: dict[str, pd.DataFrame], n_clusters: int | str, seed: int) -> Con
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ConsensusClusterer(n_clusters, random_state=seed).fit(views)
-
-
-def frame(table: RTable) -> pd.DataFrame:
-    return pd.DataFrame(table.values, index=table.rows, columns=table.columns)
 
 
 def measure(

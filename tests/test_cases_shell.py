@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 import zipfile
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -26,7 +27,10 @@ from scipy import sparse
 import polyspan.progress
 from polyspan.cli import fit
 from polyspan.cli.main import main
-from polyspan.datasets import load_views, safety, textfiles
+from polyspan.cli.options import in_shell
+from polyspan.cli.request import Request
+from polyspan.io import load_views
+from polyspan.runtime.messages import spelling
 from polyspan.selection.pool import tell_lost
 
 rng = np.random.default_rng(0)
@@ -37,6 +41,7 @@ A = rng.normal(size=(N, 5)) + 6 * TRUTH[:, None]
 B = rng.normal(size=(N, 4)) - 6 * TRUTH[:, None]
 GENES = ["TP53", "BRCA1", "MYC", "EGFR", "KRAS"]
 LIPIDS = ["C14.0", "C16.0", "C18.0", "C20.1"]
+typed = partial(in_shell, Request)
 METHOD = ["--method", "meangraph", "--clusters", "2", "--set", "n_neighbors=3"]
 
 
@@ -71,9 +76,11 @@ def found_ids():
 
 
 def refused(capsys, files, words, options=(), **choices):
-    """Both answer with the same sentence, and nothing is written."""
-    before = sorted(os.listdir())
-    with pytest.raises((ValueError, OSError, MemoryError), match=words) as error:
+    """Both answer with the same sentence, each in its own words; nothing is written."""
+    before, errors = sorted(os.listdir()), (ValueError, OSError, MemoryError)
+    with pytest.raises(errors, match=r"^(?!.* --[a-z]).*$"):
+        load_views(files, **choices)
+    with spelling(typed), pytest.raises(errors, match=words) as error:
         load_views(files, **choices)
     assert shell(files, *options) == 2
     err = capsys.readouterr().err
@@ -84,7 +91,9 @@ def refused(capsys, files, words, options=(), **choices):
 
 def accepted(capsys, files, options=(), notes=(), ids=IDS, **choices):
     """Both read the same samples, with exactly these notes; returns what `load_views` found."""
-    data = load_views(files, **choices)
+    assert not any(" --" in note for note in load_views(files, **choices).notes)
+    with spelling(typed):
+        data = load_views(files, **choices)
     assert data.notes == list(notes)
     capsys.readouterr()
     assert shell(files, *options) == 0
@@ -437,7 +446,7 @@ def test_sparse_matrices_of_r(capsys, monkeypatch):
     assert found.ids == GENES
     assert found.notes == [
         "a.rds: the rows of the sparse matrix are taken to be the samples; if they are features, "
-        "as in most packages of R, use --samples columns"
+        "as in most packages of R, use samples='columns'"
     ]
 
 
@@ -466,7 +475,7 @@ def test_a_full_disk_names_the_file(capsys, monkeypatch):
         raise OSError(28, "No space left on device")
 
     genes().to_csv("a.csv")
-    monkeypatch.setattr("polyspan.cli.writers.write_json", full)
+    monkeypatch.setattr("polyspan.cli.files.write_json", full)
     assert shell(["a.csv"]) == 1
     expected = "polyspan: labels.json cannot be written: No space left on device; nothing was writ"
     assert capsys.readouterr().err.startswith(expected)
@@ -555,9 +564,9 @@ def test_files_larger_than_the_memory(capsys, monkeypatch):
     table.to_csv("a.csv", index=False)
     table.to_csv("a.csv.gz", index=False)
     table.to_excel("a.xlsx", index=False)
-    for module in (textfiles, safety):
-        monkeypatch.setattr(module, "available_memory", lambda: 50_000)
-    words = r" needs about 0\.\d GiB of memory,? .*but 0\.0 GiB are free"
+    for module in ("runtime.memory", "io.safety"):
+        monkeypatch.setattr(f"polyspan.{module}.available_memory", lambda: 50_000)
+    words = r" holds about \S+ GiB, and reading it takes about \d times as much, but 5e-05 GiB are"
     for name in ("a.csv", "a.csv.gz", "a.xlsx"):
         refused(capsys, [name], name + words)
 
@@ -588,7 +597,7 @@ def test_sigterm_while_writing_leaves_the_old_files(capsys, monkeypatch):
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(5)
 
-    monkeypatch.setattr("polyspan.cli.writers.write_json", killed)
+    monkeypatch.setattr("polyspan.cli.files.write_json", killed)
     assert shell(["a.csv"]) == 143
     assert Path("labels.csv").read_text("utf-8") == "mine"
     assert sorted(os.listdir()) == ["a.csv", "labels.csv", "labels.json"]

@@ -11,7 +11,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from polyspan.cli.main import main
-from polyspan.datasets.rfiles import read_r
+from polyspan.io.readers import read_r
 
 pytestmark = pytest.mark.slow
 
@@ -24,7 +24,7 @@ def mice(omics_dir, tmp_path_factory):
     (folder / "nutrimouse.rda").write_bytes((omics_dir / "nutrimouse.rda").read_bytes())
     rng = np.random.default_rng(0)
     for name in ("gene", "lipid"):
-        values = found[name].values.astype(float)
+        values = found[name].to_numpy(float)
         table = pd.DataFrame(values, range(1, 41), found[name].columns)
         as_r_writes(table.T, folder / f"{name}.csv")
         holed = table.mask(rng.random(table.shape) < 0.03)

@@ -27,6 +27,7 @@ _ROOMS = (  # what `import polyspan` alone gives besides
     "explain",
     "graphs",
     "inputs",
+    "io",
     "methods",
     "persistence",
     "runtime",

@@ -40,7 +40,7 @@ def annotate(data: Any, model: Any, key: str = "polyspan") -> None:
     import pandas as pd
     from sklearn.utils.validation import check_is_fitted
 
-    from polyspan.inputs.containers import annotated_kind
+    from polyspan.io.containers import annotated_kind
 
     if not annotated_kind(data):
         raise TypeError(f"annotate takes an AnnData or a MuData; got {type(data).__name__}.")
@@ -62,7 +62,7 @@ def _rows(data: Any, model: Any) -> Any:
     """The place of every sample of the data among those of the model; -1 if it has none."""
     import numpy as np
 
-    from polyspan.inputs.samples import as_ids, first_repeated
+    from polyspan.io.columns import as_ids, first_repeated
     from polyspan.runtime.messages import warn_user
 
     here, n = as_ids(data.obs_names), len(model.labels_)

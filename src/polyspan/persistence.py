@@ -18,8 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from polyspan.atomic import replacing
 from polyspan.base import MultiViewClusterer, fitted_names
-from polyspan.datasets.sizes import check_size
-from polyspan.inputs.rows import check_sparse
+from polyspan.io.safety import check_size, check_sparse
 from polyspan.methods import METHODS
 from polyspan.runtime.arrays import to_numpy
 from polyspan.selection import ConsensusClusterer

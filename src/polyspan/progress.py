@@ -122,10 +122,21 @@ def telling(what: str, verbose: int = 1) -> Iterator[Tell | None]:
         yield None
     elif not sys.stderr.isatty():
         clock = time_left()
-        yield lambda *step: print(f"[{what}] {clock(*step)}", flush=True)
+        yield lambda *step: print_step(what, clock(*step))
     else:
         with showing(what):
             yield _follower.get()
+
+
+def print_step(what: str, text: str) -> None:
+    """Print a line on a step of the work.
+
+    Examples
+    --------
+    >>> print_step("walk", "first step")
+    [walk] first step
+    """
+    print(f"[{what}] {text}", flush=True)
 
 
 def time_left() -> Callable[..., str]:

@@ -15,7 +15,7 @@ from fit_tables import DATA, FILES, GRMSC3, IDS, column, frame, names, read_labe
 from scipy import sparse
 
 from polyspan import GRMSC, METHODS, ConcatSpectral, ConsensusClusterer, count_clusters
-from polyspan.cli import work, writers
+from polyspan.cli import files, work
 from polyspan.cli.main import main
 from polyspan.datasets import load_dataset
 
@@ -146,7 +146,7 @@ def test_failure_leaves_nothing(folder, capsys, monkeypatch, error, code, where)
     if where == "fit":
         monkeypatch.setattr(GRMSC, "solve", fail)
     else:
-        monkeypatch.setattr(writers, "write_json", fail)
+        monkeypatch.setattr(files, "write_json", fail)
     assert main(["fit", *FILES, *GRMSC3]) == code
     assert capsys.readouterr().err == "polyspan: no luck\n"
     assert names(folder) == ["protein.csv", "rna.csv"]

@@ -310,7 +310,7 @@ def test_the_model_is_saved_with_the_others_or_not_at_all(folder, capsys, monkey
     def full(path, model):
         raise OSError("disk full")
 
-    monkeypatch.setattr("polyspan.cli.writers.write_model", full)
+    monkeypatch.setattr("polyspan.cli.files.write_model", full)
     assert main([*arguments, "--save", "model.npz", "--force"]) == 1
     assert "model.npz cannot be written: disk full; nothing was written" in capsys.readouterr().err
     assert names(folder) == before

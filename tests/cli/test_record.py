@@ -12,7 +12,7 @@ from fit_tables import DATA, FILES, GRMSC3, IDS, SHUFFLED, frame, names, read_la
 from polyspan import GRMSC, __version__
 from polyspan.cli import files
 from polyspan.cli.main import main
-from polyspan.cli.record import ASKED
+from polyspan.cli.request import Request
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -107,11 +107,11 @@ def test_repeat_does_not_overwrite(capsys):
     assert Path("labels.csv").read_bytes() == before
 
 
-def test_repeat_of_settings_without_budget_and_device(capsys):
+def test_repeat_of_settings_of_the_first_version(capsys):
     assert main(["fit", *FILES, *GRMSC3]) == 0
     settings = json.loads(Path("labels.json").read_text())
-    for name in ("budget", "device"):  # as earlier versions wrote it
-        del settings["asked"][name]
+    first = ("files", "clusters", "method", "set", "seed", "id", "drop", "missing", "header")
+    settings["asked"] = {name: settings["asked"][name] for name in first}
     Path("labels.json").write_text(json.dumps(settings))
     assert main(["fit", "--repeat", "labels.json"]) == 0
     assert "all labels are the same as before" in capsys.readouterr().out
@@ -133,7 +133,7 @@ def test_repeat_follows_no_path_from_the_settings(no_work, folder, capsys, name)
     """Where to write is told by the command line, never by the file."""
     settings = {
         "format": 1, "polyspan": "0", "labels": name, "labels_sha256": "", "sha256": ["", ""],
-        "asked": dict.fromkeys(ASKED, None) | {"files": FILES},
+        "asked": vars(Request()) | {"files": FILES},
     }  # fmt: skip
     Path("x.json").write_text(json.dumps(settings))
     before = names(folder)

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.usefixtures("folder")
     [
         (["no.csv", *GRMSC3], "there is no file no.csv"),
         (["no.csv", *GRMSC3, "--out", "old.csv"], "there is no file no.csv"),
+        ([*FILES, "lam1=3"], "there is no file lam1=3: if it is a parameter, use --set lam1=3"),
         ([*FILES, "--method", "grmcs", "--clusters", "3"], "no method is called 'grmcs', did you"),
         (
             [*FILES, *GRMSC3, "--set", "lam=1"],

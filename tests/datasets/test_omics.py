@@ -7,7 +7,6 @@ import pytest
 from scipy import sparse
 
 from polyspan.datasets import load_dataset
-from polyspan.datasets.rfiles import read_r
 from polyspan.datasets.single_cell import (
     centered_log_ratio,
     latent_semantic,
@@ -15,6 +14,7 @@ from polyspan.datasets.single_cell import (
     principal_components,
     tf_idf,
 )
+from polyspan.io.readers import read_r
 
 DIETS = ["coc", "fish", "lin", "ref", "sun"]
 # name: features of the views, samples in each class.

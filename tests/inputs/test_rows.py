@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 from polyspan import METHODS
-from polyspan.inputs.rows import check_sparse
 from polyspan.inputs.views import check_views
+from polyspan.io.safety import check_sparse
 
 
 def damaged(kind, indices=(0, 1), ends=(0, 1, 2, 2)):

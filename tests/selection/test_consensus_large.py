@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from polyspan import AnchorGRMSC, MeanGraph
 from polyspan.cli.fit import fit_files, repeat
+from polyspan.cli.request import Outputs, Request
 from polyspan.datasets import make_subspaces
 from polyspan.inputs.choice import choose_scaling, scalings_for
 from polyspan.inputs.views import Views, check_views
@@ -285,10 +286,10 @@ def test_from_files_to_a_report(planted, few_are_many, tmp_path, capsys):
     np.save(files[0], planted.views[0])
     np.savetxt(files[1], planted.views[1], delimiter=",")
     report = tmp_path / "report.html"
-    found = fit_files(files, clusters=4, out=tmp_path / "labels.csv", report=report)
+    found = fit_files(Request(files, 4), Outputs(tmp_path / "labels.csv", report))
     assert nmi(planted, found.labels) > 0.98
     page = report.read_text("utf-8")
     assert "AnchorGRMSC" in page
     assert "LMVSC" in page
-    repeat(tmp_path / "labels.json", out=tmp_path / "again.csv")
+    repeat(tmp_path / "labels.json", Outputs(tmp_path / "again.csv"))
     assert "all labels are the same as before" in capsys.readouterr().out

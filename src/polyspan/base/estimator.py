@@ -16,13 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 from polyspan.base.outcome import Outcome
 from polyspan.base.scikit_learn import BaseEstimator, ClusterMixin
 from polyspan.inputs.params import Check, Neighbors, check_params, clusters, fitted, param, seed
-from polyspan.inputs.samples import KnownView
 from polyspan.inputs.views import Views, check_views, check_y
+from polyspan.io.samples import KnownView
 from polyspan.runtime.arrays import Array, to_numpy
 from polyspan.runtime.cache import active, shared
 from polyspan.runtime.memory import available_memory, check_memory, memory_words
 from polyspan.runtime.messages import plural, view_names, view_title, warn_user
-from polyspan.runtime.optional import require
 
 
 class About(NamedTuple):
@@ -371,7 +370,8 @@ class MultiViewClusterer(Declared, ClusterMixin, BaseEstimator):
         ['wren', 'fox', 'bee']
         """
         check_is_fitted(self, "labels_")
-        pandas = require("pandas", "tables", "labels_frame")
+        import pandas
+
         ids = getattr(self, "sample_ids_", np.arange(len(self.labels_)))
         name = getattr(self, "_id_name", "sample")
         columns = {"id" if name in ("cluster", "certainty") else name: ids, "cluster": self.labels_}

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from polyspan.inputs.containers import annotated_kind, is_other_table, names_of
-from polyspan.inputs.samples import as_ids, is_frame
 from polyspan.inputs.views import Views, different_lengths
+from polyspan.io.columns import as_ids
+from polyspan.io.containers import annotated_kind, is_other_table, names_of
+from polyspan.io.samples import is_frame
 from polyspan.runtime.messages import view_title
 from polyspan.runtime.optional import require
 

@@ -1,9 +1,24 @@
-"""`polyspan data`: list, download and check the data sets."""
+"""List, download and check the data sets.
+
+They are those that load_dataset(NAME) knows. A file is looked for in two places:
+  $POLYSPAN_DATA    your own folder, or several, separated like those in $PATH;
+                    polyspan never writes to it
+  the cache         where downloads go: $POLYSPAN_CACHE, or your system's cache folder
+Downloads come from the repositories that publish the files, at a fixed commit, and are
+checked byte for byte. $POLYSPAN_MIRROR names another server with the same paths.
+
+Some examples:
+  polyspan data list
+  polyspan data fetch three_sources ngs
+  polyspan data fetch --all
+  polyspan data check
+"""
 
 import argparse
 from typing import TYPE_CHECKING, Any
 
 from polyspan.cli.messages import fail
+from polyspan.cli.parser import add_command
 
 if TYPE_CHECKING:
     from polyspan.datasets.registry import Entry
@@ -11,62 +26,28 @@ if TYPE_CHECKING:
 
 def add(subparsers: Any) -> None:
     """Declare the command and its arguments."""
-    parser = subparsers.add_parser(
-        "data",
-        help="list, download and check the data sets",
-        description="List, download and check the data sets that load_dataset(NAME) knows.\n\n"
-        "A file is looked for in two places:\n"
-        "  $POLYSPAN_DATA    your own folder, or several, separated like those in $PATH;\n"
-        "                    polyspan never writes to it\n"
-        "  the cache         where downloads go: $POLYSPAN_CACHE, or your system's cache folder\n"
-        "Downloads come from the repositories that publish the files, at a fixed commit, and are\n"
-        "checked byte for byte. $POLYSPAN_MIRROR names another server with the same paths.",
-        epilog="examples:\n"
-        "  polyspan data list\n"
-        "  polyspan data fetch three_sources ngs\n"
-        "  polyspan data fetch --all\n"
-        "  polyspan data check",
-    )
+    parser = add_command(subparsers, "data", __doc__)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-
-    listing = actions.add_parser(
-        "list",
-        help="show a table of the data sets: sizes, where they are, licenses",
-        description="Show a table of the data sets; with names, all that is known of those:\n"
-        "how their values are prepared, where they come from, and their licenses.",
-        epilog="examples:\n  polyspan data list\n  polyspan data list gbm citeseq_pbmc",
-    )
-    listing.add_argument("names", nargs="*", metavar="NAME", help="data sets to show in full")
-    listing.set_defaults(run=run_list)
-
-    fetch = actions.add_parser(
-        "fetch",
-        help="download data sets into the cache",
-        description="Download data sets into the cache, except those that are here already and "
-        "intact.\nIf anything goes wrong, no half-written file is left behind.",
-        epilog="examples:\n  polyspan data fetch ngs bbcsport\n  polyspan data fetch --all",
-    )
-    fetch.add_argument("names", nargs="*", metavar="NAME", help="see `polyspan data list`")
-    fetch.add_argument("--all", action="store_true", help="all data sets (about 35 MB)")
-    fetch.add_argument(
-        "--force", action="store_true", help="download again even if there is a good copy"
-    )
-    fetch.set_defaults(run=run_fetch, usage_error=fetch.error)
-
-    check = actions.add_parser(
-        "check",
-        help="check the downloaded files",
-        description="Check bytes, shapes and numbers of classes against what was published.\n"
-        "Without names, check all data sets that are here. "
-        "The exit code is 1 if anything is wrong.",
-        epilog="examples:\n  polyspan data check\n  polyspan data check ngs bbcsport",
-    )
-    check.add_argument("names", nargs="*", metavar="NAME", help="see `polyspan data list`")
-    check.set_defaults(run=run_check)
+    for name, run in (("list", run_list), ("fetch", run_fetch), ("check", run_check)):
+        action = add_command(actions, name, run.__doc__, run)
+        action.add_argument("names", nargs="*", metavar="NAME", help="see `polyspan data list`")
+        if name == "fetch":
+            action.add_argument("--all", action="store_true", help="all data sets (about 35 MB)")
+            action.add_argument(
+                "--force", action="store_true", help="download again even if there is a good copy"
+            )
 
 
 def run_list(args: argparse.Namespace) -> int:
-    """Print a table of the data sets, or all that is known of the named ones."""
+    """Show a table of the data sets: sizes, where they are, licenses.
+
+    With names, show all that is known of those: how their values are prepared, where they come
+    from, and their licenses.
+
+    Some examples:
+      polyspan data list
+      polyspan data list gbm citeseq_pbmc
+    """
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -81,24 +62,23 @@ def run_list(args: argparse.Namespace) -> int:
     console = Console()
     wide = console.width >= 100  # in 80 columns there is no room for the names of the views
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("name", no_wrap=True, style="bold")
-    table.add_column("samples", justify="right")
-    table.add_column("views and their features" if wide else "features")
-    table.add_column("classes", justify="right")
-    table.add_column("where", no_wrap=True)
-    table.add_column("license", justify="right")
-    for entry in entries:
-        place = where(entry)
+    views = "views and their features" if wide else "features"
+    for heading in ("name", "samples", views, "classes", "where", "license"):
+        right = heading in ("samples", "classes", "license")
+        words = heading in ("name", "where")
+        table.add_column(heading, justify="right" if right else "left", no_wrap=words)
+    places = [where(entry) for entry in entries]
+    for entry, place in zip(entries, places, strict=True):
         views = ", ".join(f"{name} {n}" if wide else str(n) for name, n in entry.views.items())
         # The notes are sentences: printed below the table, they leave room for the views.
         note = f"({licenses.index(entry.license) + 1})"
         style = "dim" if place in ("in part", "not here") else "green"
-        row = (entry.name, str(entry.samples), views, str(entry.classes or "none"))
+        row = (f"[bold]{entry.name}[/]", str(entry.samples), views, str(entry.classes or "none"))
         table.add_row(*row, f"[{style}]{place}[/]", note)
     console.print(table)
     for number, license in enumerate(licenses, start=1):
         console.print(f"({number}) {license}", highlight=False)
-    if any(where(entry) in ("in part", "not here") for entry in entries):
+    if {"in part", "not here"} & set(places):
         console.print("\nUse `polyspan data fetch NAME` to download a data set.", highlight=False)
     return 0
 
@@ -129,7 +109,15 @@ def _in_full(entry: "Entry") -> str:
 
 
 def run_fetch(args: argparse.Namespace) -> int:
-    """Download data sets; if one fails, continue with the others."""
+    """Download data sets into the cache.
+
+    Those that are here already and intact are not downloaded again. If one fails, the others are
+    still downloaded. If anything goes wrong, no half-written file is left behind.
+
+    Some examples:
+      polyspan data fetch ngs bbcsport
+      polyspan data fetch --all
+    """
     from polyspan.datasets.download import fetch_dataset
     from polyspan.datasets.registry import find_entry, list_datasets
 
@@ -152,7 +140,15 @@ def run_fetch(args: argparse.Namespace) -> int:
 
 
 def run_check(args: argparse.Namespace) -> int:
-    """Compare the files that are here with the published ones."""
+    """Check the downloaded files.
+
+    Their bytes, shapes and numbers of classes must be those that were published. Without names,
+    check all data sets that are here. The exit code is 1 if anything is wrong.
+
+    Some examples:
+      polyspan data check
+      polyspan data check ngs bbcsport
+    """
     from polyspan.datasets.registry import find_entry, list_datasets, where
 
     entries = [find_entry(name) for name in args.names or list_datasets()]

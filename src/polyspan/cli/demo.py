@@ -1,29 +1,44 @@
-"""`polyspan demo`: the consensus on tumors that come with scikit-learn, and its report.
+"""Cluster bundled data, and see the report.
 
-Why these data: the demonstration shall show the main job, need no download and no permission, and
-the choice of scaling shall matter, as it does in most tables. Of the data that come with
-scikit-learn, the digits are all of one kind, and plain spectral clustering is the better choice
-there; wine has no views of its own; the breast tumors have three. Multi-omics data would be
-nearer to what polyspan is for, but those that are small come with R packages under the GPL, which
-must not be bundled here: ``polyspan data fetch nutrimouse`` downloads them.
+Clusters breast tumors, three views of each, by the consensus of many methods: no labels, no
+tuning. Prints the verdict, and scores beside plain methods; writes the report and a picture of
+it, and opens the report in your browser.
+
+The data come with scikit-learn; nothing is downloaded. It takes about 20 seconds.
+
+Some examples:
+  polyspan demo
+  polyspan demo --samples 569 --seed 7 --out tumors.svg
+  polyspan demo --no-files
+
+The picture needs matplotlib, the extra "plot". The browser is opened only from a terminal on a
+screen; --no-open leaves it closed.
 """
+
+# Why these data: the demonstration shall show the main job, need no download and no permission, and
+# the choice of scaling shall matter, as it does in most tables. Of the data that come with
+# scikit-learn, the digits are all of one kind, and plain spectral clustering is the better choice
+# there; wine has no views of its own; the breast tumors have three. Multi-omics data would be
+# nearer to what polyspan is for, but those that are small come with R packages under the GPL, which
+# must not be bundled here: `polyspan data fetch nutrimouse` downloads them.
 
 import argparse
 import os
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from polyspan.cli.known import matched
 from polyspan.cli.messages import found_text, note
-from polyspan.cli.request import Request
+from polyspan.cli.options import add_options, check_options, option, read_options, within
+from polyspan.cli.parser import add_command
+from polyspan.cli.request import Request, seed_limits
 from polyspan.cli.work import Found, cluster
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from polyspan.datasets import Dataset
 
 DEFAULT_PICTURE = Path("polyspan-demo.png")
@@ -32,70 +47,47 @@ ABOUT = (
     "Breast tumors: ten measures of the cell nuclei in a biopsy, as mean, standard error and "
     "worst. The diagnosis is only used for the scores."
 )
-HEADINGS = {
-    "nmi": "NMI",
-    "acc": "ACC",
-    "f_score": "F",
-    "avg_entropy": "entropy",
-    "precision": "precision",
-    "rand_index": "Rand",
-    "recall": "recall",
-    "purity": "purity",
-    "ari": "ARI",
-}
+HEADINGS = {"f_score": "F", "avg_entropy": "entropy", "rand_index": "Rand"}  # others: their names
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is shown."""
+
+    samples: int = option(
+        400,
+        "number of tumors, from 40 to 569; all take twice as long",
+        "N",
+        check=within(40, 569, "from 40 to 569"),
+    )
+    seed: int = option(0, "seed for the tumors and the methods", "N", check=seed_limits)
+    out: str | None = option(
+        None,
+        "file for the picture, .png, .svg or .pdf; the report is written beside it, as .html "
+        "(default: polyspan-demo.png, which is replaced if it exists; others only with --force)",
+        "FILE",
+    )
+    no_files: bool = option(False, "print only, write no files")
+    no_open: bool = option(False, "do not open the report")
+    force: bool = option(False, "replace files that exist")
 
 
 def add(subparsers: Any) -> None:
     """Declare the command and its arguments."""
-    parser = subparsers.add_parser(
-        "demo",
-        help="cluster bundled data, and see the report",
-        description="Cluster breast tumors, three views of each, by the consensus of many "
-        "methods: no labels,\nno tuning. Prints the verdict, and scores beside plain methods; "
-        "writes the report and\na picture of it, and opens the report in your browser.\n\n"
-        "The data come with scikit-learn; nothing is downloaded. It takes about 20 seconds.",
-        epilog="examples:\n"
-        "  polyspan demo\n"
-        "  polyspan demo --samples 569 --seed 7 --out tumors.svg\n"
-        "  polyspan demo --no-files\n\n"
-        'The picture needs matplotlib: pip install "polyspan[plot]". The browser is opened only '
-        "from a\nterminal on a screen; --no-open leaves it closed.",
-    )
-    parser.add_argument(
-        "--samples",
-        type=int,
-        default=400,
-        metavar="N",
-        help="number of tumors, from 40 to 569 (default: 400; all take twice as long)",
-    )
-    parser.add_argument(
-        "--seed",
-        type=int,
-        default=0,
-        metavar="N",
-        help="seed for the tumors and the methods (default: 0)",
-    )
-    files = parser.add_mutually_exclusive_group()
-    files.add_argument(
-        "--out",
-        metavar="FILE",
-        help="file for the picture, .png, .svg or .pdf; the report is written beside it, as .html "
-        "(default: polyspan-demo.png, which is replaced if it exists; others only with --force)",
-    )
-    files.add_argument("--no-files", action="store_true", help="print only, write no files")
-    parser.add_argument("--no-open", action="store_true", help="do not open the report")
-    parser.add_argument("--force", action="store_true", help="replace files that exist")
-    parser.set_defaults(run=run, usage_error=parser.error)
+    add_options(add_command(subparsers, "demo", __doc__, run), Shown)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Check the numbers given and run the demonstration."""
-    if not 40 <= args.samples <= 569:
-        args.usage_error(f"--samples must be from 40 to 569, got {args.samples}")
-    if not 0 <= args.seed < 2**32:
-        args.usage_error(f"--seed must be from 0 to 2**32 - 1, got {args.seed}")
-    out = None if args.no_files else args.out or DEFAULT_PICTURE
-    run_demo(args.samples, args.seed, out, overwrite=args.force, show=not args.no_open)
+    """Check the options and run the demonstration."""
+    asked = read_options(Shown, args)
+    try:
+        check_options(asked)
+    except ValueError as error:
+        args.usage_error(str(error))
+    if asked.no_files and asked.out:
+        args.usage_error("argument --no-files: not allowed with argument --out")
+    out = None if asked.no_files else asked.out or DEFAULT_PICTURE
+    run_demo(asked.samples, asked.seed, out, overwrite=asked.force, show=not asked.no_open)
     return 0
 
 
@@ -114,7 +106,6 @@ def run_demo(
     *,
     overwrite: bool = False,
     show: bool = False,
-    console: "Console | None" = None,
 ) -> dict[str, Row]:
     """Cluster bundled data by consensus, print the verdict and the scores, write the report.
 
@@ -131,8 +122,6 @@ def run_demo(
         Replace files that exist; the default ones are always replaced.
     show : bool, default=False
         Open the report in a browser, where there is a screen.
-    console : rich Console, optional
-        Where the text goes.
 
     Returns
     -------
@@ -153,7 +142,7 @@ def run_demo(
 
     from polyspan.datasets import load_nuclei_views
 
-    console = Console() if console is None else console
+    console = Console()
     if out is not None:
         out = _check_places(Path(out), overwrite)
     data = load_nuclei_views(n_samples, random_state=seed)
@@ -227,7 +216,8 @@ def score_table(rows: Mapping[str, Row], wide: bool = False) -> Any:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
     table.add_column("method", no_wrap=True)
     for name in names:
-        table.add_column(HEADINGS[name], justify="right", no_wrap=True)
+        heading = HEADINGS.get(name, name.upper() if len(name) == 3 else name)
+        table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("time", justify="right", no_wrap=True)
     for method, row in rows.items():
         scores = [round(row.scores[name], 3) for name in names]

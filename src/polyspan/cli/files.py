@@ -3,18 +3,28 @@
 import csv
 import hashlib
 import json
-import os
+import shlex
+import shutil
+import tempfile
+import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from polyspan.annotation import annotate
 from polyspan.atomic import check_place, replacing_all
-from polyspan.cli.annotated import annotated_source, is_annotated
+from polyspan.cli.request import Outputs
+from polyspan.runtime.messages import own_warnings
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from polyspan.cli.work import Found
     from polyspan.datasets import MatchedViews
+
+TABLES, ANNOTATED = (".csv", ".tsv"), (".h5ad", ".h5mu")
+WRITTEN = (*TABLES, *ANNOTATED)  # endings of the labels
 
 
 class Targets(NamedTuple):
@@ -23,50 +33,43 @@ class Targets(NamedTuple):
     labels: Path
     settings: Path
     report: Path | None
-    model: Path | None = None
+    model: Path | None
+
+    @property
+    def repeat_command(self) -> str:
+        """The command that repeats the run; it chooses a free name for the labels."""
+        return shlex.join(["polyspan", "fit", "--repeat", str(self.settings)])
 
 
-def check_targets(
-    out: str | Path,
-    report: str | Path | None = None,
-    files: Sequence[str | Path] = (),
-    *,
-    save: str | Path | None = None,
-    force: bool = False,
-) -> Targets:
+def check_targets(outputs: Outputs, files: Sequence[str | Path] = ()) -> Targets:
     """Return where labels, settings, report and model go, after checking that all can be written.
 
     Examples
     --------
-    >>> check_targets("labels.txt")
+    >>> check_targets(Outputs(out="labels.txt"))
     Traceback (most recent call last):
     ...
     ValueError: labels.txt: the file name for labels must end in .csv or .tsv
     """
-    labels = Path(out)
+    labels = Path(outputs.out or "labels.csv")
     if is_annotated(labels):
         annotated_source(labels, files)
     else:
         check_labels_name(labels)
-    targets = Targets(
-        labels,
-        labels.with_suffix(".json"),
-        None if report is None else Path(report),
-        None if save is None else Path(save),
-    )
-    if targets.model is not None and targets.model.suffix != ".npz":
-        raise ValueError(f"{targets.model}: the file name of the model must end in .npz")
-    if targets.report is not None and targets.report.suffix.lower() not in (".html", ".htm"):
-        raise ValueError(f"{targets.report}: the file name of the report must end in .html")
-    for path in targets:
-        if path is not None:
-            check_target(path, files, force)
+    report, model = (Path(name) if name else None for name in (outputs.report, outputs.save))
+    if model and model.suffix != ".npz":
+        raise ValueError(f"{model}: the file name of the model must end in .npz")
+    if report and report.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"{report}: the file name of the report must end in .html")
+    targets = Targets(labels, labels.with_suffix(".json"), report, model)
+    for path in filter(None, targets):
+        check_target(path, files, outputs.force)
     return targets
 
 
 def check_labels_name(labels: Path) -> None:
     """Refuse another ending than those of the tables that are written."""
-    if labels.suffix.lower() not in (".csv", ".tsv"):
+    if labels.suffix.lower() not in TABLES:
         raise ValueError(f"{labels}: the file name for labels must end in .csv or .tsv")
 
 
@@ -86,6 +89,29 @@ def check_absent(path: Path, force: bool) -> None:
         raise FileExistsError(
             f"{path} exists: use --force to replace it, or name another file with {option}"
         )
+
+
+def is_annotated(path: Path) -> bool:
+    """Whether the labels go into a copy of an AnnData or MuData file."""
+    return path.suffix.lower() in ANNOTATED
+
+
+def annotated_source(labels: Path, files: Sequence[str | Path]) -> Path:
+    """The input file whose copy gets the labels.
+
+    Examples
+    --------
+    >>> annotated_source(Path("out.h5ad"), ["rna.csv", "cells.h5ad"]).name
+    'cells.h5ad'
+    """
+    found = [Path(file) for file in files if Path(file).suffix.lower() == labels.suffix.lower()]
+    if len(found) != 1:
+        raise ValueError(
+            f"{labels}: labels are written into a copy of the one {labels.suffix} file that is "
+            f"read, but {len(found) or 'none'} of the files {'are' if found else 'is'} one: end "
+            "the name in .csv"
+        )
+    return found[0]
 
 
 def write_together(writers: Mapping[Path, Callable[[Path], object]], *, force: bool) -> None:
@@ -109,6 +135,46 @@ def write_together(writers: Mapping[Path, Callable[[Path], object]], *, force: b
                 ) from error
         for path in writers:
             check_absent(path, force)  # it may have appeared in the meantime
+
+
+def writers_of(
+    targets: Targets,
+    files: Sequence[str | Path],
+    data: "MatchedViews",
+    found: "Found",
+    settings: dict[str, Any],
+    safe_ids: bool,
+    more: Mapping[str, Any],
+) -> dict[Path, Callable[[Path], object]]:
+    """By file, what writes it."""
+    writers: dict[Path, Callable[[Path], object]] = {}
+    writers[targets.labels] = partial(
+        write_labels, data=data, labels=found.labels, certainty=found.certainty, safe=safe_ids
+    )
+    if is_annotated(targets.labels):
+        source = annotated_source(targets.labels, files)
+        writers[targets.labels] = partial(write_annotated, source=source, model=found.estimator)
+    if targets.model is not None:
+        writers[targets.model] = partial(write_model, model=found.estimator)
+    writers[targets.settings] = partial(write_json, content=settings)
+    # Last, because it also writes the figures.
+    if targets.report is not None:
+        from polyspan.report import write_report
+
+        writers[targets.report] = partial(
+            write_report,
+            views=data.views,
+            view_names=data.view_names,
+            sample_ids=sample_names(data),
+            estimator=found.estimator,
+            evidence=found.evidence,
+            command=settings["command"],
+            repeat=targets.repeat_command,
+            notes=[*data.notes, *found.complaints],
+            force=True,  # what exists was checked before the fit
+            **more,
+        )
+    return writers
 
 
 def write_labels(
@@ -157,6 +223,19 @@ def formula_notes(data: "MatchedViews", safe: bool) -> list[str]:
     ]
 
 
+def write_annotated(path: Path, source: Path, model: Any) -> None:
+    """Write a copy of an AnnData or MuData file with the clusters in ``obs`` and ``uns``."""
+    from polyspan.io.readers import read_annotated
+
+    data = read_annotated(source)
+    with own_warnings(), tempfile.TemporaryDirectory() as folder:
+        warnings.simplefilter("ignore")  # the command has named the samples that were dropped
+        annotate(data, model)
+        written = Path(folder, path.name)
+        data.write(written)  # not to the path itself: HDF5 wants a lock on it, which we hold
+        shutil.copyfile(written, path)
+
+
 def write_json(path: Path, content: Any) -> None:
     """Write what `plain` returned."""
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
@@ -168,14 +247,6 @@ def write_model(path: Path, model: Any) -> None:
     from polyspan import save_model
 
     save_model(model, path, force=True)  # of the temporary file; the target was checked
-
-
-def relative(path: str | Path, folder: Path) -> str:
-    """The path relative to the settings' folder, so that both can be moved together."""
-    try:
-        return Path(os.path.relpath(path, folder)).as_posix()
-    except ValueError:  # on another drive
-        return str(Path(path).absolute())
 
 
 def sample_names(data: "MatchedViews") -> list[str]:

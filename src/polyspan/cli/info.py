@@ -1,4 +1,11 @@
-"""`polyspan info`: versions, machine, data folders and methods."""
+"""Versions, machine, data folders and methods.
+
+Prints what a bug report should contain: versions, optional packages, threads, memory, data
+folders, and the available methods.
+
+Some examples:
+  polyspan info
+"""
 
 import argparse
 import os
@@ -8,20 +15,15 @@ from importlib import metadata
 from typing import Any
 
 from polyspan import __version__
+from polyspan.cli.parser import add_command
+from polyspan.runtime.optional import install_hint
 
 NOT_FOR_USERS = ("test", "lint", "docs")  # extras for developing polyspan itself
 
 
 def add(subparsers: Any) -> None:
-    """Declare the command and its arguments."""
-    parser = subparsers.add_parser(
-        "info",
-        help="versions, machine, data folders and methods",
-        description="Print what a bug report should contain: versions, optional packages, threads, "
-        "memory,\ndata folders, and the available methods.",
-        epilog="examples:\n  polyspan info",
-    )
-    parser.set_defaults(run=run)
+    """Declare the command."""
+    add_command(subparsers, "info", __doc__, run)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -55,7 +57,7 @@ def describe() -> dict[str, list[tuple[str, str]]]:
             *((name, _version(name) or "missing") for name in needed),
         ],
         "optional packages": [
-            (name, _version(name) or f'not installed: pip install "polyspan[{extra}]"')
+            (name, _version(name) or f"not installed: {install_hint(extra)}")
             for name, extra in optional.items()
         ],
         "machine": _machine(),

@@ -1,64 +1,15 @@
-"""Options of `polyspan fit` for what is known of the samples, and for a published data set.
+"""What is known of the samples of `polyspan fit`, and published data sets as its views.
 
 What is known is compared with the clusters, in the report; it never reaches the clustering.
 """
 
-import argparse
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from polyspan.cli.request import Outputs
 from polyspan.runtime.messages import unknown_name
 
 if TYPE_CHECKING:
     from polyspan.datasets import Dataset, MatchedViews
-
-
-class Beside(NamedTuple):
-    """What a report shows besides the clustering, as asked for."""
-
-    annotate: str | Path | None = None
-    survival: str | None = None  # two columns, "time,event"
-    figures: str | Path | None = None
-
-
-NOTHING = Beside()
-
-
-def add_known_options(parser: argparse.ArgumentParser) -> None:
-    """Declare them."""
-    parser.add_argument(
-        "--dataset",
-        metavar="NAME",
-        help="cluster a published data set instead of files (`polyspan data list`); what it knows "
-        "of its samples is compared with the clusters in the report",
-    )
-    parser.add_argument(
-        "--annotate",
-        metavar="FILE",
-        help="a table of what is known of the samples (subtypes, ages, ...), or .h5ad or .h5mu for "
-        "its obs, matched by id: the report compares the clusters with it; it is never used for "
-        "the clustering",
-    )
-    parser.add_argument(
-        "--survival",
-        metavar="TIME,EVENT",
-        help="compare the survival of the clusters (needs lifelines): two columns of --annotate or "
-        "of the data set; an event is 1, or dead",
-    )
-    parser.add_argument(
-        "--figures",
-        metavar="FOLDER",
-        help="with --report: also write its figures (.svg, .png) and tables (.csv, such as "
-        "markers.csv) to this folder",
-    )
-
-
-def beside(args: argparse.Namespace) -> Beside:
-    """What the arguments say; a usage error if it is shown nowhere."""
-    for name in ("annotate", "survival", "figures"):
-        if getattr(args, name) is not None and args.report is None:
-            args.usage_error(f"--{name} is shown in the report: name one with --report FILE.html")
-    return Beside(args.annotate, args.survival, args.figures)
 
 
 def read_dataset(name: str) -> "MatchedViews":
@@ -81,7 +32,7 @@ def matched(data: "Dataset") -> "MatchedViews":
     )  # fmt: skip
 
 
-def read_beside(asked: Beside, data: "MatchedViews", dataset: str | None, force: bool) -> Any:
+def read_beside(asked: Outputs, data: "MatchedViews", dataset: str | None) -> Any:
     """What the report takes besides, checked before any work: columns, survival, folder."""
     from polyspan.explain import read_known, survival
     from polyspan.report.downloads import check_folder
@@ -110,7 +61,7 @@ def read_beside(asked: Beside, data: "MatchedViews", dataset: str | None, force:
             raise ValueError(f"--survival {asked.survival}: {error}") from error
         given["survival"] = names
     if asked.figures is not None:
-        given["figures"] = check_folder(asked.figures, force)
+        given["figures"] = check_folder(asked.figures, asked.force)
     return given, notes
 
 

@@ -1,21 +1,39 @@
-"""The command `polyspan`: its parser, and how arguments lead to an exit code."""
+"""Multi-view subspace clustering: several tables of the same samples in, one clustering out.
+
+Some examples:
+  polyspan demo              see it work, in half a minute
+  polyspan fit a.csv b.csv   cluster the samples of your own files
+  polyspan predict model.npz new_a.csv new_b.csv
+                             find the clusters of new samples, after fit --save
+  polyspan data list         list the data sets, and which of them are here
+  polyspan data fetch ngs    download the data set ngs
+  polyspan info              versions, machine, folders, methods
+  polyspan bench run benchmarks/smoke.toml
+                             compare methods; `bench report` makes the tables
+  polyspan audit --dataset ngs --method gmc
+                             what a method gains from the order of the samples
+
+See `polyspan COMMAND --help` for more about a command.
+"""
 
 import argparse
 import os
-import re
 import shlex
 import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, NoReturn
+from functools import partial
+from typing import NoReturn
 
 from polyspan import __version__
 from polyspan.cli import audit, bench, data, demo, fit, info, predict
 from polyspan.cli.messages import fail
-from polyspan.cli.request import in_words
-from polyspan.runtime.messages import unknown_name
+from polyspan.cli.options import in_shell
+from polyspan.cli.parser import Parser, split_help
+from polyspan.cli.request import InputError, Request, in_words
+from polyspan.runtime.messages import spelling
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -28,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     0
     """
     parser = _parser()
-    args, rest = parser.parse_known_args(argv)
+    args, rest = parser.parse_known_args(sys.argv[1:] if argv is None else argv)
     # argparse accepts files only before the first option; here they may also come after it.
     if rest and hasattr(args, "files") and not any(word.startswith("-") for word in rest):
         args.files += rest
@@ -36,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         getattr(args, "usage_error", parser.error)(f"unrecognized arguments: {' '.join(rest)}")
     args.command = shlex.join(["polyspan", *(sys.argv[1:] if argv is None else argv)])
     try:
-        with _terminating():
+        with _terminating(), spelling(partial(in_shell, Request)):
             code = args.run(args)
             sys.stdout.flush()  # a reader that is gone is noticed here at the latest
             return code
@@ -45,7 +63,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
             raise
         return _end_quietly()
-    except (ValueError, OSError, ImportError, MemoryError) as error:
+    except InputError as error:
+        return fail(error, 2)
+    except (ValueError, OSError, ImportError, MemoryError, RuntimeError, ArithmeticError) as error:
         from polyspan.datasets.registry import UnknownDatasetError
 
         return fail(in_words(error), 2 if isinstance(error, UnknownDatasetError) else 1)
@@ -88,45 +108,9 @@ def _terminating() -> Iterator[None]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        "polyspan",
-        description="Multi-view subspace clustering: several tables of the same samples in, one "
-        "clustering\nout.",
-        epilog="examples:\n"
-        "  polyspan demo              see it work, in half a minute\n"
-        "  polyspan fit a.csv b.csv   cluster the samples of your own files\n"
-        "  polyspan predict model.npz new_a.csv new_b.csv\n"
-        "                             find the clusters of new samples, after fit --save\n"
-        "  polyspan data list         list the data sets, and which of them are here\n"
-        "  polyspan data fetch ngs    download the data set ngs\n"
-        "  polyspan info              versions, machine, folders, methods\n"
-        "  polyspan bench run benchmarks/smoke.toml\n"
-        "                             compare methods; `bench report` makes the tables\n"
-        "  polyspan audit --dataset ngs --method gmc\n"
-        "                             what a method gains from the order of the samples\n\n"
-        "See `polyspan COMMAND --help` for more about a command.",
-    )
+    parser = Parser("polyspan", **split_help(__doc__))
     parser.add_argument("--version", action="version", version=f"polyspan {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in (demo, fit, predict, data, bench, audit, info):
         command.add(subparsers)
     return parser
-
-
-class _Parser(argparse.ArgumentParser):
-    """A parser that keeps line breaks in descriptions and examples; subcommands inherit it."""
-
-    def __init__(self, prog: str | None = None, **options: Any) -> None:
-        options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
-        super().__init__(prog, **options)
-
-    def error(self, message: str) -> NoReturn:
-        """List the known names when one is wrong; otherwise report the error as argparse does."""
-        wrong = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
-        if not wrong:
-            super().error(message)
-        known = re.findall(r"[\w-]+", wrong[2])
-        option = re.match(r"argument (--[\w-]+)", message)
-        kind = "command" if self.prog == "polyspan" else "action"
-        kind = f"choice of {option[1]}" if option else kind
-        self.exit(2, f"{self.prog}: {unknown_name(kind, wrong[1], known)}\n")

@@ -3,14 +3,16 @@
 import shlex
 import sys
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polyspan.cli.annotated import is_annotated
-from polyspan.cli.files import Targets
+from polyspan.cli.files import Targets, is_annotated
+from polyspan.runtime.messages import first_few, plural
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from polyspan.cli.work import Found
     from polyspan.datasets import MatchedViews
 
@@ -39,7 +41,7 @@ def views_text(data: "MatchedViews") -> str:
     n = data.views[0].shape[0]
     if len(data.views) == 1:
         lines.append(
-            f"{n} samples of one view" + (f", named by {data.id_name!r}" * bool(data.id_name))
+            f"{n} samples of one view" + f", named by {data.id_name!r}" * bool(data.id_name)
         )
     elif data.matched_by == "id":
         column = "the index" if not data.id_name else f"{data.id_name!r}"
@@ -48,9 +50,8 @@ def views_text(data: "MatchedViews") -> str:
         lines.append(f"{n} samples matched by order: row 1 with row 1, and so on")
     verb = "left out" if data.dropped else "kept without it"
     for view, samples in data.lacking.items():
-        shown = ", ".join(samples[:5]) + ", ..." * (len(samples) > 5)
-        what = "sample lacks" if len(samples) == 1 else "samples lack"
-        lines.append(f"{len(samples)} {what} {view}, {verb}: {shown}")
+        what = plural(len(samples), "sample lacks", "samples lack")
+        lines.append(f"{what} {view}, {verb}: {first_few(samples, 5)}")
     return "\n".join(lines)
 
 
@@ -63,33 +64,52 @@ def found_text(found: "Found", width: int = 100, *, verbose: bool = False) -> st
 
     from polyspan.selection.pool import tell_lost, text_table
 
-    names, sizes = np.unique(found.labels, return_counts=True)
+    names = np.unique(found.labels)
     auto = " (number estimated from the data)" if found.evidence is not None else ""
-    head = f"{len(names)} cluster{'s' * (len(names) != 1)}{auto} in {found.seconds:.1f} s: "
+    head = f"{plural(len(names), 'cluster')}{auto} in {found.seconds:.1f} s: "
     table = getattr(found.estimator, "table_", None)
     if table is None:
         lines = [head + _call(found.estimator)]
     else:
         ran = sum(row["status"] == "ok" for row in table)
         used = sum(row["weight"] > 0 for row in table)
-        members = f"{used} member" + "s" * (used != 1)
-        lines = [f"{head}consensus of {members}, chosen without labels from {ran} that ran"]
+        told = f"consensus of {plural(used, 'member')}, chosen without labels from {ran} that ran"
         see = '; see "members" in the settings file'
-        lines += [one.removesuffix(".") + see for one in tell_lost(table)]
-        lines.append(f"nearest to the consensus: {_call(found.estimator.best_estimator_)}")
-        lines = [*_structure_lines(found.estimator), *lines, *_rival_lines(found.estimator)]
+        lines = [
+            *_structure_lines(found.estimator),
+            head + told,
+            *(sentence.removesuffix(".") + see for sentence in tell_lost(table)),
+            f"nearest to the consensus: {_call(found.estimator.best_estimator_)}",
+            *_rival_lines(found.estimator),
+        ]
     if found.evidence is not None:
         drawn = found.evidence.get("drawn", "")
         told = count_text(found.evidence) + (f"; {drawn}" if drawn else "")
         lines.append(f"numbers to consider, best first: {told}")
-    counts = ", ".join(f"{name}: {size}" for name, size in zip(names, sizes, strict=True))
-    lines.append(f"samples per cluster  {counts}")
-    if found.certainty is not None:
-        mean, low = np.mean(found.certainty), int(np.sum(found.certainty < 0.5))
-        few = f"{low} sample" + "s" * (low != 1)
-        lines.append(f"certainty {mean:.2f} on average, below 0.5 for {few}")
-    text = "\n".join("\n".join(textwrap.wrap(line, width)) for line in lines)
+    text = wrapped([*lines, *sizes_lines(found.labels), *certainty_lines(found.certainty)], width)
     return text if table is None or not verbose else f"{text}\n\n{text_table(table, 'group')}"
+
+
+def sizes_lines(labels: "np.ndarray") -> list[str]:
+    """How many samples each cluster has; -1 is none."""
+    import numpy as np
+
+    names, sizes = np.unique(labels[labels >= 0], return_counts=True)
+    counts = ", ".join(f"{name}: {size}" for name, size in zip(names, sizes, strict=True))
+    return [f"samples per cluster  {counts or 'none'}"]
+
+
+def certainty_lines(certainty: "np.ndarray | None") -> list[str]:
+    """How certain the clusters are, where that is known."""
+    if certainty is None:
+        return []
+    few = plural(int((certainty < 0.5).sum()), "sample")
+    return [f"certainty {certainty.mean():.2f} on average, below 0.5 for {few}"]
+
+
+def wrapped(lines: Iterable[str], width: int = 100) -> str:
+    """Lines of at most ``width`` characters."""
+    return "\n".join("\n".join(textwrap.wrap(line, width)) for line in lines)
 
 
 def _structure_lines(model: Any) -> list[str]:
@@ -105,7 +125,7 @@ def _rival_lines(model: Any) -> list[str]:
         return []
     shares = ", ".join(f"{one['share']:.0%}" for one in rivals)
     return [
-        f"the members disagree: {len(rivals)} rival clustering{'s' * (len(rivals) != 1)} with "
+        f"the members disagree: {plural(len(rivals), 'rival clustering')} with "
         f'{shares} of the votes; see "alternatives" in the settings file'
     ]
 
@@ -133,7 +153,7 @@ def count_text(evidence: Mapping[str, Any]) -> str:
 
 def files_text(targets: Targets, figures: str | Path | None = None) -> str:
     """The files that were written, and what each contains."""
-    again = f"settings; `{repeat_command(targets)}` repeats this run"
+    again = f"settings; `{targets.repeat_command}` repeats this run"
     what = "copy of the data with the labels in obs" if is_annotated(targets.labels) else "labels"
     rows = [(str(targets.labels), what), (str(targets.settings), again)]
     if targets.report is not None:
@@ -147,8 +167,3 @@ def files_text(targets: Targets, figures: str | Path | None = None) -> str:
         rows.append((str(figures), "figures (.svg, .png) and tables (.csv) of the report"))
     width = max(len(path) for path, _ in rows)
     return "\n".join(f"{path:{width}}  {words}" for path, words in rows)
-
-
-def repeat_command(targets: Targets) -> str:
-    """The command that repeats the run; it chooses a free name for the labels."""
-    return shlex.join(["polyspan", "fit", "--repeat", str(targets.settings)])

@@ -1,14 +1,30 @@
-"""`polyspan predict`: a saved model and files of new samples in, their clusters out."""
+"""Find the clusters of new samples.
+
+The model is one that `polyspan fit --save` wrote. The files are read as by `polyspan fit`: use
+the same options. A file is the view that VIEW= names, or that is called like it, or whose
+features it has; otherwise the files come in the order of the fit. After a consensus, views may
+be left out. Columns are matched by name to those of the fit; others are left out.
+
+Some examples:
+  polyspan predict model.npz new_rna.csv new_protein.csv
+  polyspan predict model.npz rna=new.npy --out new_labels.csv
+  polyspan predict model.npz new.h5mu --abstain 0.05
+
+After a consensus the columns are cluster (-1: unlike all fitted samples); certainty, the share of
+the votes for it less that of the second; likeness, the share of the fitted samples that are as
+far from their neighbors; and nearest, the cluster also where cluster is -1. Other methods
+give the cluster only. Exit codes are those of `polyspan fit`. If anything goes wrong, nothing
+is written.
+"""
 
 import argparse
-import textwrap
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from polyspan.cli.annotated import add_options
 from polyspan.cli.files import (
     check_labels_name,
     check_target,
@@ -16,18 +32,16 @@ from polyspan.cli.files import (
     write_labels,
     write_together,
 )
-from polyspan.cli.messages import fail, note, views_text
-from polyspan.cli.options import add_reading_options, reading_choices
-from polyspan.cli.request import InputError, asking, in_words
+from polyspan.cli.messages import certainty_lines, note, sizes_lines, views_text, wrapped
+from polyspan.cli.options import add_options, check_options, option, read_options, within
+from polyspan.cli.parser import add_command
+from polyspan.cli.request import IMPUTE, Reading, Writing, asking, reading
 from polyspan.progress import showing
 
 if TYPE_CHECKING:
     import numpy as np
 
     from polyspan.datasets import MatchedViews
-
-ABSTAIN = 0.01
-DEFAULT_OUT = "predicted.csv"
 
 
 class Predicted(NamedTuple):
@@ -38,100 +52,48 @@ class Predicted(NamedTuple):
     placed: Any  # `polyspan.selection.placing.Placed`; None if the model was no consensus
 
 
+@dataclass(frozen=True, kw_only=True)
+class NewSamples(Reading, Writing):
+    """What is predicted. Files are read as by a fit, unless said here."""
+
+    # fmt: off
+    model: str | Path = option("", "a model that polyspan fit wrote", "MODEL.npz", flag="model")
+    files: Sequence[str | Path] = option((), "new samples", "[VIEW=]FILE", flag="files")
+    abstain: float | None = option(None,
+        "give cluster -1 to samples that are farther from their neighbors than all but this share "
+        "of the fitted samples; 0 never does (default: 0.01)", "SHARE",
+        check=within(0, 1, "a finite number >= 0 and <= 1"))
+    missing: Literal["fail", "drop", "keep"] = option("keep",
+        "samples that lack a view: stop and name them, drop them, or keep them")
+    impute: Literal["median", "none"] = option("none",
+        "fill in scattered missing values by the medians of the fitted samples")
+    max_missing: float = option(0.2,
+        "with --impute: samples that lack more than this share of a view's values count as lacking "
+        "the view", "SHARE", needs=IMPUTE)
+    out: str | Path = option("predicted.csv", "where to write the clusters, .csv or .tsv", "FILE")
+    # fmt: on
+
+
+ABSTAIN = 0.01
+
+
 def add(subparsers: Any) -> None:
     """Declare the command and its arguments."""
-    parser = subparsers.add_parser(
-        "predict",
-        help="find the clusters of new samples",
-        usage="polyspan predict MODEL.npz [VIEW=]FILE [[VIEW=]FILE ...] [options]",
-        description="Find the clusters of new samples by a model that `polyspan fit --save` wrote."
-        "\n\nThe files are read as by `polyspan fit`: use the same options. A file is the view "
-        "that VIEW=\nnames, or that is called like it, or whose features it has; otherwise the "
-        "files come in the\norder of the fit. After a consensus, views may be left out. Columns "
-        "are matched by name to those\nof the fit; others are left out.",
-        epilog="examples:\n"
-        "  polyspan predict model.npz new_rna.csv new_protein.csv\n"
-        "  polyspan predict model.npz rna=new.npy --out new_labels.csv\n"
-        "  polyspan predict model.npz new.h5mu --abstain 0.05\n\n"
-        "After a consensus the columns are cluster (-1: unlike all fitted samples); certainty, the "
-        "share of\nthe votes for it less that of the second; likeness, the share of the fitted "
-        "samples that are as\nfar from their neighbors; and nearest, the cluster also where "
-        "cluster is -1. Other methods\ngive the cluster only. Exit codes are those of `polyspan "
-        "fit`. If anything goes wrong, nothing\nis written.",
-    )
-    parser.add_argument("model", metavar="MODEL.npz", help="a model saved by polyspan fit --save")
-    parser.add_argument("files", nargs="*", metavar="[VIEW=]FILE", help="new samples")
-    parser.add_argument(
-        "--abstain",
-        type=float,
-        metavar="SHARE",
-        help="give cluster -1 to samples that are farther from their neighbors than all but this "
-        f"share of the fitted samples; 0 never does (default: {ABSTAIN})",
-    )
-    add_reading_options(parser, new=True)
-    add_options(parser)
-    parser.add_argument(
-        "--out",
-        metavar="FILE",
-        default=DEFAULT_OUT,
-        help=f"where to write the clusters, .csv or .tsv (default: {DEFAULT_OUT})",
-    )
-    parser.add_argument("--force", action="store_true", help="replace the file if it exists")
-    parser.set_defaults(run=run, usage_error=parser.error)
+    parser = add_command(subparsers, "predict", __doc__, run)
+    parser.usage = "polyspan predict MODEL.npz [VIEW=]FILE [[VIEW=]FILE ...] [options]"
+    add_options(parser, NewSamples)
 
 
 def run(args: argparse.Namespace) -> int:
     """Predict, as the arguments say."""
     if not args.files:
         args.usage_error("name the files of new samples")
-    choices = reading_choices(args) | {"missing": args.missing or "keep"}
-    try:
-        predict_files(
-            args.model,
-            args.files,
-            abstain=args.abstain,
-            out=args.out,
-            force=args.force,
-            safe_ids=args.safe_ids,
-            **choices,
-        )
-    except InputError as error:
-        return fail(error, 2)
-    except (MemoryError, RuntimeError, ArithmeticError) as error:
-        return fail(in_words(error), 1)
+    predict_files(read_options(NewSamples, args))
     return 0
 
 
-def predict_files(
-    model: str | Path,
-    files: Sequence[str | Path],
-    *,
-    abstain: float | None = None,
-    out: str | Path = DEFAULT_OUT,
-    force: bool = False,
-    safe_ids: bool = False,
-    missing: str = "keep",
-    impute: str = "none",
-    max_missing: float = 0.2,
-    **reading: Any,
-) -> Predicted:
+def predict_files(asked: NewSamples) -> Predicted:
     """Find the clusters of the samples in several files; print what was done and write them.
-
-    Parameters
-    ----------
-    model : path
-        What `polyspan.save_model` wrote.
-    files : sequence of paths or "VIEW=path"
-        The new samples, see `polyspan.datasets.newsamples.load_new_views`, as for `missing`,
-        `impute` and `max_missing`; `reading`: fields of `polyspan.datasets.view_files.Reading`.
-    abstain : float, optional
-        As in `polyspan.ConsensusClusterer.predict`; None is 0.01, for a consensus.
-    out : path, default="predicted.csv"
-        The clusters, .csv or .tsv.
-    force : bool, default=False
-        Replace the file if it exists.
-    safe_ids : bool, default=False
-        Write ' before ids that a spreadsheet would take for formulas.
 
     Returns
     -------
@@ -155,64 +117,66 @@ def predict_files(
     ...     np.save(f"{folder}/a.npy", a[50:])
     ...     np.save(f"{folder}/b.npy", b[50:])
     ...     files, out = [f"{folder}/a.npy", f"{folder}/b.npy"], f"{folder}/new.csv"
-    ...     found = predict_files(f"{folder}/model.npz", files, out=out)
+    ...     asked = NewSamples(model=f"{folder}/model.npz", files=files, out=out)
+    ...     found = predict_files(asked)
     view ...
     >>> found.labels.shape
     (10,)
     """
     with asking():
-        fitted, named = _check(model, files, abstain, Path(out), force)
+        fitted, named = _check(asked)
         with showing("reading"):
-            data = _read(fitted, named, reading, missing, impute, max_missing)
+            data = _read(fitted, named, asked)
         print(views_text(data), flush=True)
-        for words in [*data.notes, *formula_notes(data, safe_ids)]:
+        for words in [*data.notes, *formula_notes(data, asked.safe_ids)]:
             note(words)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
-            found = _predict(fitted, data, ABSTAIN if abstain is None else abstain)
-    for one in dict.fromkeys(str(one.message) for one in caught):
-        note(one)
-    more = {}
+            found = _predict(fitted, data, ABSTAIN if asked.abstain is None else asked.abstain)
+    for words in dict.fromkeys(str(one.message) for one in caught):
+        note(words)
+    more, certainty = {}, None
     if found.placed is not None:
         more["likeness"] = [f"{one:.4f}" for one in found.placed.likeness]
         more["nearest"] = [str(one) for one in found.placed.labels]
-    certainty = None if found.placed is None else found.placed.certainty
+        certainty = found.placed.certainty
     write = partial(
-        write_labels, data=data, labels=found.labels, certainty=certainty, more=more, safe=safe_ids
+        write_labels,
+        data=data,
+        labels=found.labels,
+        certainty=certainty,
+        more=more,
+        safe=asked.safe_ids,
     )
-    write_together({Path(out): write}, force=force)
-    print(f"\n{_found_text(found)}\n\n{out}  clusters")
+    write_together({Path(asked.out): write}, force=asked.force)
+    print(f"\n{_found_text(found)}\n\n{asked.out}  clusters")
     return found
 
 
-def _check(
-    model: str | Path, files: Sequence[str | Path], abstain: float | None, out: Path, force: bool
-) -> tuple[Any, dict[Path, str]]:
+def _check(asked: NewSamples) -> tuple[Any, dict[Path, str]]:
     """The model, and the files with the views that they are said to hold."""
     from polyspan import ConsensusClusterer, load_model
-    from polyspan.datasets.matching import check_paths
-    from polyspan.inputs.params import real
+    from polyspan.io.matched import check_paths
 
-    if not Path(model).is_file():
-        raise FileNotFoundError(f"there is no file {model}")
-    named = dict(_named(file) for file in files)
-    if len(named) < len(files):
+    if not Path(asked.model).is_file():
+        raise FileNotFoundError(f"there is no file {asked.model}")
+    named = dict(_named(file) for file in asked.files)
+    if len(named) < len(asked.files):
         raise ValueError("a file is given twice: name every file once")
     check_paths(list(named))
-    check_labels_name(out)
-    check_target(out, [model, *named], force)
-    if abstain is not None and (wrong := real(0, 1)(abstain)):
-        raise ValueError(f"--abstain must be {wrong}, got {abstain!r}")
-    fitted = load_model(model)
+    check_labels_name(Path(asked.out))
+    check_target(Path(asked.out), [asked.model, *named], asked.force)
+    check_options(asked)
+    fitted = load_model(asked.model)
+    kind = type(fitted).__name__
     if not hasattr(fitted, "predict"):
         raise ValueError(
-            f"{model} holds a {type(fitted).__name__}, which cannot predict: fit a consensus, that "
-            "is, without --method, or a method such as grmsc"
+            f"{asked.model} holds a {kind}, which cannot predict: fit a consensus, that is, "
+            "without --method, or a method such as grmsc"
         )
-    if abstain is not None and not isinstance(fitted, ConsensusClusterer):
+    if asked.abstain is not None and not isinstance(fitted, ConsensusClusterer):
         raise ValueError(
-            f"--abstain is for a consensus, but {model} holds a {type(fitted).__name__}: leave it "
-            "out"
+            f"--abstain is for a consensus, but {asked.model} holds a {kind}: leave it out"
         )
     return fitted, named
 
@@ -229,22 +193,12 @@ def _named(file: str | Path) -> tuple[Path, str]:
     return (Path(path), name) if sign and not Path(file).exists() else (Path(file), "")
 
 
-def _read(
-    fitted: Any,
-    named: dict[Path, str],
-    reading: dict[str, Any],
-    missing: str,
-    impute: str,
-    max_missing: float,
-) -> "MatchedViews":
-    from polyspan.datasets.newsamples import load_new_views
-    from polyspan.datasets.view_files import Reading
+def _read(fitted: Any, named: dict[Path, str], asked: NewSamples) -> "MatchedViews":
+    from polyspan.io import new_samples, parts
 
-    how = Reading(**reading)
-    known = fitted.known_views()
-    return load_new_views(
-        named, known, how, missing=missing, impute=impute, max_missing=max_missing
-    )
+    how = reading(asked)
+    gaps = {name: how.pop(name) for name in ("missing", "impute", "max_missing")}
+    return new_samples.load_new_views(named, fitted.known_views(), parts.Reading(**how), **gaps)
 
 
 def _predict(fitted: Any, data: "MatchedViews", abstain: float) -> Predicted:
@@ -270,18 +224,9 @@ def _predict(fitted: Any, data: "MatchedViews", abstain: float) -> Predicted:
 
 def _found_text(found: Predicted) -> str:
     """The clusters and how certain they are, in a few lines."""
-    import numpy as np
-
-    names, sizes = np.unique(found.labels[found.labels >= 0], return_counts=True)
-    counts = ", ".join(f"{name}: {size}" for name, size in zip(names, sizes, strict=True))
-    lines = [f"samples per cluster  {counts or 'none'}"]
+    lines = sizes_lines(found.labels)
     if found.placed is not None:
-        n = int(np.sum(found.labels < 0))
-        lines.append(
-            f"{n} of {len(found.labels)} samples are unlike all fitted ones and got cluster -1"
-        )
-        certainty = found.placed.certainty
-        low = int(np.sum(certainty < 0.5))
-        few = f"{low} sample" + "s" * (low != 1)
-        lines.append(f"certainty {certainty.mean():.2f} on average, below 0.5 for {few}")
-    return "\n".join("\n".join(textwrap.wrap(line, 100)) for line in lines)
+        n, of = int((found.labels < 0).sum()), len(found.labels)
+        lines.append(f"{n} of {of} samples are unlike all fitted ones and got cluster -1")
+        lines += certainty_lines(found.placed.certainty)
+    return wrapped(lines)

@@ -5,35 +5,23 @@ import json
 import os
 import platform
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polyspan import __version__
 from polyspan.annotation import plain
-from polyspan.cli.files import Targets, relative, sample_names, sha256
+from polyspan.cli.files import WRITTEN, Targets, sample_names, sha256
 from polyspan.cli.messages import note
+from polyspan.cli.options import holds
 from polyspan.cli.request import Request
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from polyspan.cli.work import Found
     from polyspan.datasets import MatchedViews
 
 FORMAT = 1  # of the settings file
-Kinds = tuple[type, ...]
-NONE, WORDS = type(None), (list, type(None))
-ASKED: dict[str, Kinds] = {
-    "files": (list,), "clusters": (int, str, NONE), "method": (str, NONE), "set": (dict,),
-    "seed": (int,), "id": WORDS, "drop": WORDS, "missing": (str,), "header": (bool, NONE),
-}  # fmt: skip
-# Older settings files do not have these.
-ASKED_LATER: dict[str, Kinds] = {
-    "budget": (int, float, NONE), "dataset": (str, NONE), "device": (str, NONE),
-    "impute": (str,), "keep": WORDS, "layers": WORDS, "max_missing": (int, float), "obsm": WORDS,
-    "samples": (str, NONE),
-}  # fmt: skip
 
 
 def describe_run(
@@ -46,121 +34,80 @@ def describe_run(
     command: str,
 ) -> dict[str, Any]:
     """Everything in the settings file: the request, the data and the result."""
+    asked = {about.name: getattr(request, about.name) for about in fields(request)}
+    # Relative to the folder of the settings file, so that both can be moved together.
+    asked["files"] = [_relative(file, targets.labels.parent) for file in request.files]
+    views = zip(data.view_names, data.files, data.rows, data.views, strict=True)
+    labels, model = found.labels.tolist(), found.estimator
+    nearest = getattr(model, "best_estimator_", None)
     return plain(
         {
             "format": FORMAT,
             "polyspan": __version__,
-            "versions": _versions(),
+            "versions": {"python": platform.python_version()}
+            | {name: metadata.version(name) for name in ("numpy", "scipy", "scikit-learn")},
             "command": command,
-            "asked": _asked(request, targets.labels.parent),
+            "asked": asked,
             "sha256": sums,
-            **_describe(data),
-            **_describe_found(found),
+            "views": {
+                name: {"file": Path(file).name, "rows": rows, "features": view.shape[1]}
+                for name, file, rows, view in views
+            },
+            "matched_by": data.matched_by,
+            "id_column": data.id_name or None,
+            "samples": data.views[0].shape[0],
+            "lacking": data.lacking,
+            "dropped_samples": data.dropped,
+            "n_clusters": len(set(labels)),
+            **_describe_model(model),
+            "members": getattr(model, "table_", None),
+            "scaling": getattr(model, "scaling_", None),
+            "structure": getattr(model, "structure_evidence_", None),
+            "alternatives": getattr(model, "alternatives_", None),
+            "nearest": None if nearest is None else _describe_model(nearest),
+            "evidence": found.evidence,
             "warnings": found.complaints,
             "labels": targets.labels.name,
-            "labels_sha256": _labels_sum(data, found.labels),
+            "labels_sha256": _sum_of(sample_names(data), labels),
         }
     )
-
-
-def _asked(request: Request, folder: Path) -> dict[str, Any]:
-    """The request, with file paths relative to the folder of the settings file."""
-    return {
-        "files": [relative(file, folder) for file in request.files],
-        "clusters": "auto" if request.clusters is None else request.clusters,
-        "method": request.method,
-        "set": request.params,
-        "seed": request.seed,
-        "id": request.id,
-        "drop": request.drop,
-        "missing": request.missing,
-        "header": request.header,
-        "budget": request.budget,
-        "device": request.device,
-        "samples": request.samples,
-        "keep": request.keep,
-        "impute": request.impute,
-        "max_missing": request.max_missing,
-        "obsm": request.obsm,
-        "layers": request.layers,
-        "dataset": request.dataset,
-    }
-
-
-def _describe(data: "MatchedViews") -> dict[str, Any]:
-    """How the views were matched."""
-    return {
-        "views": {
-            name: {"file": Path(file).name, "rows": rows, "features": view.shape[1]}
-            for name, file, rows, view in zip(
-                data.view_names, data.files, data.rows, data.views, strict=True
-            )
-        },
-        "matched_by": data.matched_by,
-        "id_column": data.id_name or None,
-        "samples": data.views[0].shape[0],
-        "lacking": data.lacking,
-        "dropped_samples": data.dropped,
-    }
-
-
-def _describe_found(found: "Found") -> dict[str, Any]:
-    import numpy as np
-
-    model = found.estimator
-    nearest = getattr(model, "best_estimator_", None)
-    return {
-        "n_clusters": len(np.unique(found.labels)),
-        **_describe_model(model),
-        "members": getattr(model, "table_", None),
-        "scaling": getattr(model, "scaling_", None),
-        "structure": getattr(model, "structure_evidence_", None),
-        "alternatives": getattr(model, "alternatives_", None),
-        "nearest": None if nearest is None else _describe_model(nearest),
-        "evidence": found.evidence,
-    }
 
 
 def _describe_model(model: Any) -> dict[str, Any]:
     return {"method": type(model).__name__.lower(), "parameters": model.get_params(deep=False)}
 
 
-def _labels_sum(data: "MatchedViews", labels: "np.ndarray") -> str:
-    rows = list(zip(sample_names(data), labels.tolist(), strict=True))
+def _sum_of(names: list[str], labels: list[int]) -> str:
+    rows = list(zip(names, labels, strict=True))
     return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
 
-def _versions() -> dict[str, str]:
-    found = {name: metadata.version(name) for name in ("numpy", "scipy", "scikit-learn")}
-    return {"python": platform.python_version(), **found}
+def _relative(path: str | Path, folder: Path) -> str:
+    try:
+        return Path(os.path.relpath(path, folder)).as_posix()
+    except ValueError:  # on another drive
+        return str(Path(path).absolute())
 
 
 def read_settings(path: Path) -> dict[str, Any]:
     """Read the settings in a file; raise if they are not complete."""
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
+    hints = {about.name: about.type for about in fields(Request)}
     try:
         found = json.loads(path.read_text("utf-8"))
-        keys = {"sha256", "labels", "labels_sha256", "polyspan"}
-        known, names = ASKED | ASKED_LATER, set(found["asked"])
-        complete = keys <= set(found) and set(ASKED) <= names <= set(known)
-        if found["format"] != FORMAT or not complete:
+        name, asked = Path(found["labels"]), dict(found["asked"])
+        whole = {"sha256", "labels_sha256", "polyspan"} <= set(found) and found["format"] == FORMAT
+        # Only a bare name: the settings do not say where to write.
+        bare = name.name == found["labels"] and name.suffix.lower() in WRITTEN
+        if not (whole and bare and "files" in asked and set(asked) <= set(hints)):
             raise ValueError
-        name = Path(found["labels"])
-        if name.name != found["labels"] or name.suffix.lower() not in (
-            ".csv",
-            ".tsv",
-            ".h5ad",
-            ".h5mu",
-        ):
-            raise ValueError  # only a bare name: the settings do not say where to write
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(
             f"{path} is not the settings file of a run: use the .json file next to the labels"
         ) from error
-    for name, value in found["asked"].items():
-        wrong = not isinstance(value, known[name]) or (value is True and bool not in known[name])
-        if wrong or (isinstance(value, list) and not all(isinstance(one, str) for one in value)):
+    for name, value in asked.items():
+        if not holds(hints[name], value):
             raise ValueError(f"{path}: {name!r} cannot be {value!r:.60}: use the file as written")
     return found
 
@@ -178,26 +125,7 @@ def earlier_request(path: Path, settings: Mapping[str, Any]) -> Request:
         note(
             f"{path} was written by polyspan {settings['polyspan']}; this is polyspan {__version__}"
         )
-    return Request(
-        files,
-        clusters=None if asked["clusters"] == "auto" else asked["clusters"],
-        method=asked["method"],
-        params=asked["set"],
-        seed=asked["seed"],
-        id=asked["id"],
-        drop=asked["drop"],
-        missing=asked["missing"],
-        header=asked["header"],
-        budget=asked.get("budget"),
-        device=asked.get("device"),
-        samples=asked.get("samples"),
-        keep=asked.get("keep", []),
-        impute=asked.get("impute", "none"),
-        max_missing=asked.get("max_missing", 0.2),
-        obsm=asked.get("obsm", []),
-        layers=asked.get("layers", []),
-        dataset=asked.get("dataset"),
-    )
+    return Request(**asked | {"files": files})
 
 
 def free_place(labels: Path, force: bool) -> Path:

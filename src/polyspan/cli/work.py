@@ -5,13 +5,15 @@ import warnings
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from polyspan.cli.progress import follow
 from polyspan.cli.request import Request
 from polyspan.progress import progress_bar, showing
 from polyspan.runtime.messages import own_warnings
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from polyspan.datasets import MatchedViews
+    from polyspan.solvers.loop import Run
 
 
 class Found(NamedTuple):
@@ -62,7 +64,7 @@ def _fit_method(request: Request, model: Any, data: "MatchedViews") -> Any:
     evidence = None
     with progress_bar() as bar:
         task = bar.add_task(type(model).__name__, total=None, words="")
-        if request.clusters is None:
+        if request.clusters == "auto":
             bar.update(task, words="counting clusters")
             where = request.device or model.get_params(deep=False).get("device")
             count, evidence = count_clusters(data, random_state=request.seed, device=where)
@@ -70,3 +72,15 @@ def _fit_method(request: Request, model: Any, data: "MatchedViews") -> Any:
         with watching(partial(follow, bar, task)):
             model.fit(data)
     return evidence
+
+
+def follow(bar: "Progress", task: Any, run: "Run") -> None:
+    """Show the solver's iteration, how many its residuals promise, and how long they will take.
+
+    Not rich's own estimate of the time, which starts anew whenever the total changes.
+    """
+    left = run.iterations_left()
+    total = run.n_iter + left
+    seconds = (time.perf_counter() - run.started) / run.n_iter * left
+    words = f"iteration {run.n_iter} of about {total}, {seconds:.0f} s left"
+    bar.update(task, completed=run.n_iter, total=total, words=words)

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from polyspan.datasets.dataset import Dataset
+from polyspan.io.dataset import Dataset
 
 N_BINS = 8  # directions of the gradient histogram
 CELL = 4  # side of a cell in pixels: 2 x 2 cells in an 8 x 8 image

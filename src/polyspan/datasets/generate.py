@@ -5,7 +5,7 @@ from numbers import Integral
 
 import numpy as np
 
-from polyspan.datasets.dataset import Dataset
+from polyspan.io.dataset import Dataset
 
 SPOILED = 2  # views with the nuisance
 

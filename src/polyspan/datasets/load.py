@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from polyspan.datasets import omics, single_cell
-from polyspan.datasets.dataset import Content, Dataset, contiguous_labels
+from polyspan.datasets.content import Content
 from polyspan.datasets.digits import load_digits_views
-from polyspan.datasets.files import load_file
 from polyspan.datasets.nuclei import load_nuclei_views
 from polyspan.datasets.registry import Entry, find_entry, locate
 from polyspan.datasets.yale import yale_views
+from polyspan.io.dataset import Dataset, contiguous_labels
+from polyspan.io.one_file import load_file
 
 BUILT_IN: dict[str, Callable[[], Dataset]] = {
     "digits": load_digits_views,

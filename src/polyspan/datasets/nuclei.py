@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from polyspan.datasets.dataset import Dataset
+from polyspan.io.dataset import Dataset
 
 VIEWS = ("mean", "error", "worst")
 

@@ -4,13 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polyspan.datasets.dataset import Content
-from polyspan.datasets.readers import read_file
-from polyspan.datasets.rfiles import RTable, read_r
-from polyspan.datasets.textfiles import read_csv
+from polyspan.datasets.content import Content
+from polyspan.io.readers import SparseTable, read_file, read_r
 
 N_COMPONENTS = 20
 N_GENES = 2_000  # of largest dispersion
@@ -19,8 +18,8 @@ CELL_TOTAL = 10_000  # counts of every cell after normalization
 
 def citeseq_pbmc(rna: Path, protein: Path, truth: Path) -> Content:
     """Blood cells of known type by genes and surface proteins (CITE-seq)."""
-    genes, proteins = (read_r(path)[path.stem].turned for path in (rna, protein))
-    known = read_csv(truth, wanted=["Barcode", "trueType"])
+    genes, proteins = (read_r(path)[path.stem].T for path in (rna, protein))
+    known = pd.read_csv(truth, dtype=str)
     types = dict(zip(known["Barcode"], known["trueType"], strict=True))
     cells = [one for one in genes.rows if types.get(one, "unknown") != "unknown"]
     counts, marks = (_rows(table, cells) for table in (genes, proteins))
@@ -39,12 +38,14 @@ def snare_cortex(genes: Path, regions: Path, cells: Path) -> Content:
         principal_components(log_normalized(expressed)),
         latent_semantic(tf_idf(open_regions)),
     ]
-    known = read_csv(cells, wanted=["cluster (remapped)"])
-    classes = np.array(known["cluster (remapped)"])
-    return Content(views, classes, {"id": np.array(known[""]), "type": classes})
+    known = pd.read_csv(cells, dtype=str)
+    classes = known["cluster (remapped)"].to_numpy(str)
+    return Content(views, classes, {"id": known.iloc[:, 0].to_numpy(str), "type": classes})
 
 
-def _rows(table: RTable, wanted: list[str]) -> Any:
+def _rows(table: SparseTable | pd.DataFrame, wanted: list[str]) -> Any:
+    if isinstance(table, pd.DataFrame):
+        return table.loc[wanted].to_numpy()
     place = {one: i for i, one in enumerate(table.rows or [])}
     return table.values[[place[one] for one in wanted]]
 

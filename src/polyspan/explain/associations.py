@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import chi2_contingency, fisher_exact, kruskal
 
-from polyspan.datasets.columns import as_numbers
 from polyspan.explain.given import is_unknown, label_codes
 from polyspan.explain.statistics import adjust
+from polyspan.io.columns import as_numbers
 from polyspan.metrics import clustering_scores
 
 MOST_CLASSES = 5  # different numbers that still count as classes, such as a grade

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from polyspan.inputs.samples import is_missing
 from polyspan.inputs.views import Views, check_views
+from polyspan.io.columns import is_missing
 from polyspan.runtime.arrays import to_numpy
 
 

@@ -9,12 +9,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polyspan.datasets.columns import Columns, as_numbers
-from polyspan.datasets.readers import check_file
-from polyspan.datasets.tables import TABLES, read_tables
-from polyspan.datasets.view_files import BIO, read_annotated
 from polyspan.explain.given import is_unknown
-from polyspan.inputs.samples import as_ids, first_repeated
+from polyspan.io.columns import as_ids, as_numbers, first_repeated
+from polyspan.io.readers import (
+    BIO,
+    TABLES,
+    SparseTable,
+    check_file,
+    read_annotated,
+    read_tables,
+)
 
 
 class Known(NamedTuple):
@@ -116,13 +120,13 @@ def _objects(values: Sequence[Any], rows: Sequence[int]) -> np.ndarray:
 def _table(path: Path) -> dict[str, Sequence[Any]]:
     if check_file(path, BIO) not in TABLES:
         raise ValueError(f"{path}: annotations are read from a table such as .csv, or from .h5ad")
-    names = [name for one in read_tables(path).values() if isinstance(one, Columns) for name in one]
-    tables = [one for one in read_tables(path, None, names).values() if isinstance(one, Columns)]
+    found = read_tables(path, wanted=None).values()
+    tables = [table for table in found if not isinstance(table, SparseTable)]
     if len(tables) != 1:
         raise ValueError(
             f"{path} holds {len(tables)} tables: save the one with the annotations by itself"
         )
-    return {name: list(tables[0][name]) for name in tables[0]}
+    return {name: tables[0][name].tolist() for name in tables[0]}
 
 
 def _obs(path: Path) -> dict[str, Sequence[Any]]:

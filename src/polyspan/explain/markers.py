@@ -13,10 +13,9 @@ from polyspan.base import MultiViewClusterer
 from polyspan.explain.given import Given, label_codes, open_given
 from polyspan.explain.statistics import adjust, compare_features
 from polyspan.inputs.rows import look
-from polyspan.inputs.samples import take
 from polyspan.inputs.views import Views
+from polyspan.io.align import take
 from polyspan.methods.meangraph import MeanGraph
-from polyspan.runtime.optional import require
 
 OPTIMISTIC = (
     "The clusters were made from these features, so the p-values are optimistic: even noise, cut "
@@ -63,8 +62,10 @@ class Markers(NamedTuple):
         return {name: one for name, one in self._asdict().items() if name != "found_without"}
 
     def frame(self) -> Any:
-        """The columns as a pandas.DataFrame (the extra ``tables``)."""
-        return require("pandas", "tables", "frame").DataFrame(self.columns())
+        """The columns as a pandas.DataFrame."""
+        import pandas
+
+        return pandas.DataFrame(self.columns())
 
     def top(self, n: int, cluster: Any = None, view: str | None = None) -> list[dict[str, Any]]:
         """The first n rows as dictionaries, perhaps of one cluster or one view."""

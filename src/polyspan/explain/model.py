@@ -10,8 +10,7 @@ from polyspan.explain.given import Given, open_given
 from polyspan.explain.known import match_known, read_known
 from polyspan.explain.markers import Markers, markers
 from polyspan.explain.survival import Survival, survival
-from polyspan.inputs.samples import is_frame
-from polyspan.runtime.optional import require
+from polyspan.io.samples import is_frame
 
 
 class Explanation(NamedTuple):
@@ -32,8 +31,9 @@ class Explanation(NamedTuple):
     survival: Survival | None
 
     def frames(self) -> dict[str, Any]:
-        """Tables as pandas.DataFrame (the extra ``tables``), by name."""
-        pandas = require("pandas", "tables", "frames")
+        """Tables as pandas.DataFrame, by name."""
+        import pandas
+
         found = {"markers": self.markers.frame()}
         if self.known:
             found["known"] = pandas.DataFrame([one.row() for one in self.known])

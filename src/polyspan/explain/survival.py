@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polyspan.datasets.columns import as_numbers
 from polyspan.explain.given import is_unknown, label_codes
+from polyspan.io.columns import as_numbers
 from polyspan.runtime.optional import require
 
 EVENTS = {

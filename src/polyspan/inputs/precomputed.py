@@ -7,10 +7,12 @@ import numpy as np
 import scipy.sparse as sp
 from array_api_compat import array_namespace
 
-from polyspan.inputs.containers import numbers_of
-from polyspan.inputs.rows import check_sparse
-from polyspan.inputs.samples import are_numbered, as_ids, is_frame, match_kernel, positions
 from polyspan.inputs.scaling import STANDARDIZED, Scale
+from polyspan.io.align import positions
+from polyspan.io.columns import are_numbered, as_ids
+from polyspan.io.containers import numbers_of
+from polyspan.io.safety import check_sparse
+from polyspan.io.samples import is_frame, match_kernel
 from polyspan.runtime import arrays
 from polyspan.runtime.arrays import Array, astype, to_numpy
 from polyspan.runtime.messages import plural, view_names, view_title

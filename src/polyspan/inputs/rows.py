@@ -4,7 +4,6 @@ A sample that lacks a view is a row of NaN there; it is never imputed. Rows that
 are reported, once.
 """
 
-import copy
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -227,47 +226,3 @@ def rows_in_words(chosen: np.ndarray) -> str:
     """
     rows = np.flatnonzero(chosen)
     return f"{'rows' if rows.size > 1 else 'row'} {first_few(map(str, rows), 5)}"
-
-
-# ---- sparse matrices from outside ----------------------------------------------------------------
-
-
-def check_sparse(matrix: Any, name: str) -> Any:
-    """Return a sparse matrix, or raise if an index points outside of it.
-
-    The compiled code of SciPy trusts these indices: a damaged file would otherwise read and write
-    anywhere in memory. The matrix is not changed.
-
-    Parameters
-    ----------
-    matrix : scipy.sparse matrix or array
-        In any format.
-    name : str
-        What to call it: a file, a view.
-
-    Examples
-    --------
-    >>> check_sparse(sp.csr_array((np.ones(1), [7], [0, 1]), shape=(1, 2)), "rna.npz")
-    Traceback (most recent call last):
-    ...
-    ValueError: rna.npz is a damaged sparse matrix (...must be < 2): write it again.
-    """
-    try:
-        if matrix.format in ("csr", "csc", "bsr"):
-            _check_ends(matrix)
-            copy.copy(matrix).check_format()  # which would cut off what is past the end
-        elif matrix.format == "coo":
-            sp.coo_array((matrix.data, (matrix.row, matrix.col)), shape=matrix.shape)
-    except ValueError as error:
-        raise ValueError(f"{name} is a damaged sparse matrix ({error}): write it again.") from error
-    return matrix
-
-
-def _check_ends(matrix: Any) -> None:
-    """Refuse what `check_format` of a matrix by rows, by columns or by blocks overlooks."""
-    if any(part.dtype.kind != "i" for part in (matrix.indptr, matrix.indices)):
-        raise ValueError("its indices are not signed integers")
-    if np.any(matrix.indptr[1:] < matrix.indptr[:-1]):  # looked at only where there are entries
-        raise ValueError("its index pointer does not ascend")
-    if matrix.format == "bsr" and np.any(np.mod(matrix.shape, matrix.blocksize)):
-        raise ValueError("its blocks do not fill it")

@@ -15,7 +15,9 @@ from array_api_compat import array_namespace, device, is_array_api_obj, is_numpy
 from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import validate_data
 
-from polyspan.inputs.containers import (
+from polyspan.inputs.rows import check_content, look
+from polyspan.io.columns import as_ids
+from polyspan.io.containers import (
     check_tables,
     column_names,
     dimensions,
@@ -24,12 +26,11 @@ from polyspan.inputs.containers import (
     open_views,
     refuse_lazy,
 )
-from polyspan.inputs.orientation import check_columns, check_shared
-from polyspan.inputs.rows import check_content, check_sparse, look
-from polyspan.inputs.samples import (
+from polyspan.io.orientation import check_columns, check_shared
+from polyspan.io.safety import check_sparse
+from polyspan.io.samples import (
     Samples,
     View,
-    as_ids,
     is_frame,
     match_columns,
     match_kernel,

@@ -11,9 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from polyspan.base import MultiViewClusterer
 from polyspan.explain.given import numbered
-from polyspan.inputs.containers import column_names, open_views
-from polyspan.inputs.samples import match_rows
 from polyspan.inputs.scaling import SCALES, Scaling, scaling_per_view
+from polyspan.io.containers import column_names, open_views
+from polyspan.io.samples import match_rows
 from polyspan.runtime.arrays import to_numpy
 from polyspan.runtime.messages import unknown_name
 from polyspan.selection import ConsensusClusterer

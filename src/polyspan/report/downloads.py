@@ -10,6 +10,7 @@ from polyspan.atomic import replacing_all
 from polyspan.report.content import Content
 from polyspan.report.drawings import alone
 from polyspan.report.raster import to_png
+from polyspan.runtime.messages import setting
 
 
 def check_folder(folder: str | Path, force: bool = False) -> Path:
@@ -19,8 +20,8 @@ def check_folder(folder: str | Path, force: bool = False) -> Path:
         raise FileExistsError(f"{folder} is a file: name a folder for the figures.")
     if folder.is_dir() and any(folder.iterdir()) and not force:
         raise FileExistsError(
-            f"the folder {folder} for the figures is not empty: replace what is in it with force "
-            "(--force), or choose another."
+            f"the folder {folder} for the figures is not empty: replace what is in it with "
+            f"{setting('force', True)}, or choose another."
         )
     if not folder.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {folder.parent}: create it first.")

@@ -48,10 +48,11 @@ def check_free(need: float, free: int | None, words: str, hint: str) -> None:
         raise MemoryError(f"{words.format(in_gib(need))}, but {in_gib(free)} GiB are free: {hint}.")
 
 
-def check_reading(path: Path, unpacked: float, copies: float = 2) -> None:
+def check_reading(path: Path, unpacked: float, copies: float = 2, free: int | None = None) -> None:
     """Refuse a file whose contents do not fit in memory, before they are read.
 
     ``unpacked`` is the size of the contents in bytes; reading holds them and their conversion.
+    ``free`` is what was free before.
 
     Examples
     --------
@@ -60,7 +61,7 @@ def check_reading(path: Path, unpacked: float, copies: float = 2) -> None:
     ...
     MemoryError: genes.npz holds about 931323 GiB, and reading it takes about 2 times as much, ...
     """
-    free = available_memory()
+    free = available_memory() if free is None else free
     if free is not None and copies * unpacked > free:
         raise MemoryError(
             f"{path} holds about {in_gib(unpacked)} GiB, and reading it takes about {copies:g} "

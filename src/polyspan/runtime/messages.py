@@ -4,8 +4,9 @@ import difflib
 import inspect
 import threading
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import islice
 from typing import Any
 
@@ -47,6 +48,43 @@ def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> 
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in OURS:
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
+
+
+def setting(name: str, *values: object) -> str:
+    """How the user sets a parameter to a value, or what its name is.
+
+    In Python, this is an argument; the command spells it as an option, by `spelling`.
+
+    Examples
+    --------
+    >>> setting("missing", "drop"), setting("drop", ["x", "y"]), setting("impute")
+    ("missing='drop'", "drop=['x', 'y']", 'impute')
+    """
+    return _spelled.get()(name, *values)
+
+
+def _in_python(name: str, *values: object) -> str:
+    return ", ".join(f"{name}={value!r}" for value in values) or name
+
+
+_spelled = ContextVar("polyspan_spelled", default=_in_python)
+
+
+@contextmanager
+def spelling(words: Callable[..., str]) -> Iterator[None]:
+    """Let ``words(name, *values)`` spell what `setting` says in the block.
+
+    Examples
+    --------
+    >>> with spelling(lambda name, value: f"--{name} {value}"):
+    ...     setting("missing", "drop")
+    '--missing drop'
+    """
+    token = _spelled.set(words)
+    try:
+        yield
+    finally:
+        _spelled.reset(token)
 
 
 def one_line(error: BaseException) -> str:

@@ -4,6 +4,17 @@ import importlib
 from typing import Any
 
 
+def install_hint(extra: str) -> str:
+    """How to install the packages of an extra, also of polyspan from a folder.
+
+    Examples
+    --------
+    >>> install_hint("files")
+    'pip install "polyspan[files]"'
+    """
+    return f'pip install "polyspan[{extra}]"'
+
+
 def require(module: str, extra: str, purpose: str) -> Any:
     """Import a module, or raise a one-sentence error that names the extra to install.
 
@@ -20,4 +31,4 @@ def require(module: str, extra: str, purpose: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         package = {"skimage": "scikit-image"}.get(module.split(".")[0], module.split(".")[0])
-        raise ImportError(f'{purpose} needs {package}: pip install "polyspan[{extra}]"') from error
+        raise ImportError(f"{purpose} needs {package}: {install_hint(extra)}") from error

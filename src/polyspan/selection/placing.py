@@ -26,12 +26,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from polyspan.base import MultiViewClusterer
 from polyspan.graphs.knn import SEVENTH, Near, nearest_neighbors
-from polyspan.inputs.containers import annotated_kind
 from polyspan.inputs.params import check_params, fitted, real
 from polyspan.inputs.rows import missing_rows
-from polyspan.inputs.samples import KnownView
 from polyspan.inputs.scaling import Scaling, feature_moments, numpy_views, scale_views
 from polyspan.inputs.views import Views, check_views
+from polyspan.io.containers import annotated_kind
+from polyspan.io.samples import KnownView
 from polyspan.runtime.arrays import Array, to_numpy
 from polyspan.runtime.messages import plural, view_names
 from polyspan.selection.evidence import NEIGHBORS, scalings_by_view

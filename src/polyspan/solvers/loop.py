@@ -10,6 +10,8 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
+from polyspan.progress import print_step
+
 Listener = Callable[["Run"], None]
 _listener: ContextVar[Listener | None] = ContextVar("polyspan_listener", default=None)
 
@@ -140,7 +142,7 @@ class Run:
         self.converged = all(value < self.tol for value in residuals.values())
         if self.verbose and (self.n_iter % self.verbose == 0 or self.converged):
             words = "  ".join(f"{name} {value:.2e}" for name, value in residuals.items())
-            print(f"[{self.name}] iteration {self.n_iter:3d}  {words}  {self.progress()}")
+            print_step(self.name, f"iteration {self.n_iter:3d}  {words}  {self.progress()}")
 
     def iterations_left(self) -> int:
         """Estimate the remaining iterations from how fast the largest residual falls."""
