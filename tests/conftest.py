@@ -33,7 +33,7 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.name in SLOW_EXAMPLES:
             item.add_marker("slow")
-        if {"data_dir", "omics_dir"} & set(getattr(item, "fixturenames", ())):
+        if {"data_dir", "omics_dir", "more_dir"} & set(getattr(item, "fixturenames", ())):
             item.add_marker("data")
 
 
@@ -57,6 +57,12 @@ def omics_dir() -> Path:
     from polyspan.datasets.registry import find_entry
 
     return folder_with(*(file.name for name in LOADERS for file in find_entry(name).files))
+
+
+@pytest.fixture(scope="session")
+def more_dir() -> Path:
+    """Folder with the data sets of other kinds; without it tests are skipped, or fail in CI."""
+    return folder_with("aloi.npz", "wikipedia.npz")
 
 
 def folder_with(*names: str) -> Path:

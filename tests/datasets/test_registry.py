@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from polyspan.datasets import list_datasets
+from polyspan.datasets import fetch_dataset, list_datasets, load_dataset
 from polyspan.datasets.load import BUILT_IN
 from polyspan.datasets.registry import (
     UnknownDatasetError,
@@ -38,10 +38,38 @@ def test_registry_says_what_the_sources_say(data_dir, omics_dir):
             *(row[key] for key in ("repo", "commit", "path", "sha256")),
         )
         assert file.bytes == int(row["bytes"])
-    assert {file.name for files in known.values() for file in files} == {*rows, "yale_mtv.mat"}
-    assert set(known) == {row["name"] for row in rows.values()} | {
+    published = {name: files for name, files in known.items() if name not in converted()}
+    assert {file.name for files in published.values() for file in files} == {*rows, "yale_mtv.mat"}
+    assert set(published) == {row["name"] for row in rows.values()} | {
         *("digits", "wdbc", "yale_mtv", "nutrimouse_diet"),
     }
+
+
+def converted():
+    """Names of the data sets whose files were converted from published ones."""
+    entries = read_registry().items()
+    return [name for name, entry in entries if any(not file.commit for file in entry.files)]
+
+
+def test_converted_files_are_those_of_the_sources(more_dir):
+    rows = sources(more_dir)
+    assert [f"{name}.npz" for name in converted()] == list(rows)
+    for name in converted():
+        [file], row = find_entry(name).files, rows[f"{name}.npz"]
+        assert (file.repository, file.path, file.sha256) == (
+            *(row[key] for key in ("repository", "path", "sha256")),
+        )
+        data = load_dataset(name)
+        assert data.labels.shape == (int(row["samples"]),)
+        assert [view.shape[1] for view in data.views] == [int(d) for d in row["features"].split()]
+        assert data.n_clusters == int(row["classes"])
+
+
+def test_converted_files_cannot_be_downloaded(tmp_path, monkeypatch):
+    monkeypatch.setenv("POLYSPAN_DATA", str(tmp_path))
+    monkeypatch.setenv("POLYSPAN_CACHE", str(tmp_path))
+    with pytest.raises(OSError, match=r"^orl cannot be downloaded.*ORL\.mat.*POLYSPAN_DATA"):
+        fetch_dataset("orl")
 
 
 def test_every_entry_is_complete():
@@ -52,7 +80,7 @@ def test_every_entry_is_complete():
         if entry.built_in:
             assert entry.name in BUILT_IN
         for file in entry.files:
-            assert re.fullmatch("[0-9a-f]{40}", file.commit)
+            assert re.fullmatch("[0-9a-f]{40}", file.commit) or entry.name in converted()
             assert re.fullmatch("[0-9a-f]{64}", file.sha256) or file.git_blob
         assert entry.preparation or len(entry.files) == 1
 
@@ -93,7 +121,7 @@ def test_unknown_name_answers_with_the_close_and_the_known_ones():
     with pytest.raises(TypeError, match=r"name must be the name of a data set, not \['ngs'\]"):
         find_entry(["ngs"])
     with pytest.raises(
-        UnknownDatasetError, match=r"called 'zzzz'\. Known: digits, .*snare_cortex$"
+        UnknownDatasetError, match=r"called 'zzzz'\. Known: digits, .*wikipedia$"
     ):
         find_entry("zzzz")
 

@@ -59,6 +59,12 @@ def fetch_dataset(
     entry = find_entry(name)
     paths = {file: path for file in entry.files if (path := _good_copy(file)) and not force}
     wanted = [file for file in entry.files if file not in paths]
+    if converted := [file for file in wanted if not file.commit]:
+        raise OSError(
+            f"{entry.name} cannot be downloaded, because {converted[0].name} was converted from "
+            f"{converted[0].path} of {converted[0].repository}: put it into a folder that "
+            "$POLYSPAN_DATA names."
+        )
     if wanted:
         folder = cache_dir()
         folder.mkdir(parents=True, exist_ok=True)

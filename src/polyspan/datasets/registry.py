@@ -1,4 +1,4 @@
-"""The data sets known by name (registry.toml, omics.toml) and where their files are."""
+"""The data sets known by name (registry.toml, omics.toml, more.toml) and where their files are."""
 
 import functools
 import hashlib
@@ -12,6 +12,7 @@ from typing import Any
 
 from polyspan.runtime.messages import unknown_name
 
+REGISTRIES = ("registry", "omics", "more")
 DOWNLOAD_BASE = "https://raw.githubusercontent.com"
 
 
@@ -25,8 +26,8 @@ class File:
 
     name: str
     repository: str
-    commit: str
     path: str
+    commit: str = ""  # empty if the file was converted from the one at `path`: no download
     bytes: int | None = None
     sha256: str = ""
     git_blob: str = ""
@@ -62,7 +63,7 @@ class Entry:
 def read_registry() -> dict[str, Entry]:
     """All entries by name, in the order of the files."""
     folder = resources.files("polyspan.datasets")
-    texts = [folder.joinpath(name).read_text("utf-8") for name in ("registry.toml", "omics.toml")]
+    texts = [folder.joinpath(f"{name}.toml").read_text("utf-8") for name in REGISTRIES]
     tables = [item for text in texts for item in tomllib.loads(text).items()]
     return {name: _entry(name, fields) for name, fields in tables}
 
@@ -80,7 +81,7 @@ def list_datasets() -> list[str]:
     --------
     >>> from polyspan.datasets import list_datasets
     >>> list_datasets()
-    ['digits', 'three_sources', 'bbcsport', ..., 'snare_cortex']
+    ['digits', 'three_sources', 'bbcsport', ..., 'wikipedia']
     """
     return list(read_registry())
 
