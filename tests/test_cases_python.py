@@ -75,6 +75,27 @@ REFUSED = {
         "^no sample is in every view by its id .view 0 has 'm0', 'm1', 'm2', ...; "
         "view 1 has 'pm0', .*: give all tables the same ids in their index",
     ),
+    "ids in a column": (
+        lambda: grmsc().fit([numbered(A), numbered(B).iloc[SHUFFLED]]),
+        r"^Column 'sample_id' holds the same whole numbers in every view, all different: if it is "
+        r"the id, use it as the index \(set_index\('sample_id'\) of pandas\), otherwise drop it",
+    ),
+    "ids in a column of polars": (
+        lambda: grmsc().fit([pl.from_pandas(numbered(one)) for one in (A, B2)]),
+        "^Column 'sample_id' holds the same whole numbers in every view",
+    ),
+    "values under a mask": (
+        lambda: grmsc().fit([np.ma.masked_less(DATA.views[0], -1), B]),
+        "^view 0 contains NaN",
+    ),
+    "dates in a table": (
+        lambda: load_views([A.assign(visit=pd.Timestamp("2024-05-01")), B]),
+        "^table 1: column 'visit' holds text .'2024-05-01 00:00:00'.: leave it out",
+    ),
+    "times in a table": (
+        lambda: load_views([A.assign(stay=pd.Timedelta(days=3)), B]),
+        "^table 1: column 'stay' holds text .'3 days 00:00:00'.",
+    ),
     "ids are doubled": (
         lambda: grmsc().fit({"rna": A, "protein": B.rename(index={"m3": "m2"})}),
         "^view 'protein' has 1 repeated id in its index .'m2' is sample 3 and sample 4.: give",
@@ -239,6 +260,11 @@ REFUSED = {
         "^the model has 30 samples without ids, and the data 40",
     ),
 }
+
+
+def numbered(frame):
+    """A table with numbers of the samples in a column."""
+    return frame.reset_index(drop=True).assign(sample_id=range(100, 140))
 
 
 def cells(frame):

@@ -250,6 +250,22 @@ def test_ids_that_are_spelled_differently_say_how_they_agree(ids, told):
     assert "--drop" not in str(error.value)
 
 
+def test_a_shared_column_of_different_numbers_is_asked_for():
+    """Wherever it stands: it would be a feature, and rows would be matched by order."""
+    for name, values, order in (("a.csv", A, range(6)), ("b.csv", B, ORDER)):
+        last(values, name="MRN").iloc[list(order)].to_csv(name, index=False)
+    with pytest.raises(ValueError, match=r"^the column 'MRN' holds the same .* use --id MRN, oth"):
+        load_views(["a.csv", "b.csv"])
+    assert_matched(load_views(["a.csv", "b.csv"], id="MRN"))
+    assert load_views(["a.csv", "b.csv"], drop=["MRN"]).matched_by == "order"
+
+
+def test_features_of_one_name_are_refused_in_columns_too():
+    frame().set_index("sample").T.set_axis(["TP53", "MYC", "TP53"]).to_csv("a.csv", index_label="")
+    with pytest.raises(ValueError, match=r"^a\.csv: several features are called 'TP53'"):
+        load_views(["a.csv"], samples="columns")
+
+
 def test_ranks_are_no_ids():
     ranks = [rng.permuted(np.tile(np.arange(1, 7), (3, 1)), axis=1).T for _ in range(2)]
     for name, values in zip(("a.csv", "b.csv"), ranks, strict=True):

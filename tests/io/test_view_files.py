@@ -1,6 +1,7 @@
 """Views of every format as they are in their files; every refusal says what and where."""
 
 import sys
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -258,3 +259,33 @@ def test_a_note_on_a_column_that_may_be_the_id():
     assert "the first column, 'nr'" in number
     assert number.endswith("use id='nr'")
     assert load_views(["a.csv"], id="nr").notes == []
+
+
+def test_dates_and_times_are_no_numbers():
+    when = pd.Timestamp("2024-05-01") + pd.to_timedelta(range(6), "D")
+    for column in (when, when - when[0]):
+        frame().assign(when=column).to_parquet("a.parquet", index=False)
+        with pytest.raises(ValueError, match=r"a\.parquet: column 'when' holds text \('"):
+            load_views(["a.parquet"])
+        assert load_views(["a.parquet"], drop=["when"]).views[0].shape == (6, 3)
+
+
+def test_a_hidden_sheet_is_no_view():
+    with pd.ExcelWriter("a.xlsx") as book:
+        frame().to_excel(book, sheet_name="look", index=False)
+        frame(B).to_excel(book, sheet_name="old", index=False)
+        book.book["old"].sheet_state = "hidden"
+    data = load_views(["a.xlsx"])
+    assert data.view_names == ["a"]
+    assert data.notes == ["a.xlsx: the sheet 'old' is hidden and not used"]
+
+
+def test_a_repeated_string_of_parquet_is_held_once():
+    """155 kB in the file would be gigabytes as text."""
+    words = pd.Series(["x" * 10**6] * 2000).astype("category")
+    pd.DataFrame({"id": range(2000), "word": words}).to_parquet("a.parquet", index=False)
+    tracemalloc.start()
+    with pytest.raises(ValueError, match="column 'word' holds text"):
+        load_views(["a.parquet"])
+    assert tracemalloc.get_traced_memory()[1] < 10**8
+    tracemalloc.stop()

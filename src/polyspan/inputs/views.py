@@ -25,7 +25,9 @@ from polyspan.io.containers import (
     numbers_of,
     open_views,
     refuse_lazy,
+    unmasked,
 )
+from polyspan.io.ids import shared_numbers
 from polyspan.io.orientation import check_columns, check_shared
 from polyspan.io.safety import check_sparse
 from polyspan.io.samples import (
@@ -211,6 +213,17 @@ def _check_several(
         ]
     else:
         check_shared(named, TURN)
+        if len(named) == len(views) and not any(map(sp.issparse, arrays)):
+            tables = {
+                title: dict(zip(own, array.T, strict=True))
+                for (title, own), array in zip(named.items(), arrays, strict=True)
+            }
+            if (shared := shared_numbers(tables)) is not None:
+                raise ValueError(
+                    f"Column {shared!r} holds the same whole numbers in every view, all different: "
+                    f"if it is the id, use it as the index (set_index({shared!r}) of pandas), "
+                    "otherwise drop it."
+                )
         for sentence in check_columns(named):
             warn_user(sentence)
     return Views(arrays, list(views), samples, columns)
@@ -240,6 +253,7 @@ def check_y(y: Any) -> None:
 def _check_one(view: Any, name: str, estimator: Any, new: bool = False) -> Any:
     """Return one view as a 2-D float array or csr_array; finiteness is checked later."""
     check_tables(view, name)
+    view = unmasked(view)
     if not any(hasattr(view, has) for has in ("shape", "__array__", "__len__", "__float__")):
         raise ValueError(
             f"{name} is a {type(view).__name__}: give a 2-D array or table, with samples in rows."

@@ -305,6 +305,17 @@ def numbers_of(view: Any) -> Any:
     return narwhals.from_native(view, eager_only=True).to_numpy() if is_other_table(view) else view
 
 
+def unmasked(view: Any) -> Any:
+    """A masked array with NaN where it is masked; anything else as it is.
+
+    Examples
+    --------
+    >>> unmasked(np.ma.masked_equal([[1, -9999]], -9999))
+    array([[ 1., nan]])
+    """
+    return np.ma.filled(view.astype(float), np.nan) if isinstance(view, np.ma.MaskedArray) else view
+
+
 def column_names(view: Any) -> list[str] | None:
     """Names of the columns as text; None if it is no table, or if they are only numbered.
 

@@ -6,11 +6,15 @@ column whose name says so, if its values are all different; or the first column,
 same whole numbers in all tables; or the index written by pandas.
 """
 
+import shlex
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from polyspan.io.columns import (
     ROW_NUMBERS,
+    all_whole,
     as_ids,
     as_numbers,
     counts_rows,
@@ -52,6 +56,12 @@ def id_columns(tables: Mapping[str, Table], wanted: list[str]) -> dict[str, str 
         path: _named_column(table) if first[path] is None else first[path]
         for path, table in columns.items()
     }
+    if None in named.values() and (name := shared_numbers(columns)) is not None:
+        raise ValueError(
+            f"the column {name!r} holds the same whole numbers in all tables, all different: if it "
+            f"is the id, use --id {shlex.quote(name)}, otherwise leave it out: --drop "
+            f"{shlex.quote(name)}"
+        )
     rows = {path: _row_numbers(table) for path, table in columns.items()}
     if None in named.values() and None not in rows.values():
         # Not all have ids, but all have row numbers, perhaps of one table they were taken from.
@@ -104,6 +114,35 @@ def _same_numbers(tables: Mapping[str, Any]) -> dict[str, str]:
     second = [tables[path][name] for path in first for name in list(tables[path])[1:2]]
     ranks = any(frozenset(as_ids(column)) == numbers for column in second)
     return {} if ranks else first
+
+
+def shared_numbers(tables: Mapping[str, Any]) -> str | None:
+    """The one column of several tables that holds the same whole numbers in each, all different.
+
+    Examples
+    --------
+    >>> look, sound = {"nr": [7, 3, 5], "legs": [4, 2, 6]}, {"nr": [3, 5, 7], "pitch": [1, 2, 3]}
+    >>> shared_numbers({"look": look, "sound": sound})
+    'nr'
+    """
+    first, *others = tables.values()
+    names = set.intersection(*map(set, others)).intersection(first) if others else set()
+    found = [
+        name
+        for name in names
+        if not ROW_NUMBERS.fullmatch(name)
+        and (numbers := _distinct(first[name]))
+        and all(_distinct(table[name]) == numbers for table in others)
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _distinct(column: Any) -> frozenset[float]:
+    """The numbers of a column, if they are whole and all different."""
+    numbers = as_numbers(column)
+    if numbers is None or not all_whole(numbers) or len(np.unique(numbers)) < len(numbers):
+        return frozenset()
+    return frozenset(numbers.tolist())
 
 
 def _named_column(table: Any) -> str | None:

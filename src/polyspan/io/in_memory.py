@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from polyspan.io.columns import check_unique
-from polyspan.io.containers import annotated_kind, is_other_table
+from polyspan.io.containers import annotated_kind, is_other_table, unmasked
 from polyspan.io.ids import Table
 from polyspan.io.samples import is_frame
 from polyspan.io.tables import tidy
@@ -62,7 +62,7 @@ def _checked(one: Any, path: Path) -> Any:
     if annotated_kind(one) or _is_table(one):
         return one
     if not sparse.issparse(one):
-        one = np.asarray(one)
+        one = np.asarray(unmasked(one))
     if one.ndim != 2 or one.dtype.kind not in "biuf" or 0 in one.shape:
         raise ValueError(
             f"{path} must be a file, a table, an AnnData, a MuData or a 2-D array of numbers; got "

@@ -130,7 +130,8 @@ def _like(part: Part, view: KnownView, notes: list[str]) -> Part:
             f"{part.file} lacks {len(gone)} of the {view.width} features of the view "
             f"{str(view.key)!r} ({quoted(gone, 3)}): give the same ones as to the fit"
         )
-    if extra := [name for name in part.columns if name not in set(view.columns)]:
+    known = set(view.columns)
+    if extra := [name for name in part.columns if name not in known]:
         unknown = "that the model was not fitted on"
         count = plural(len(extra), f"column {unknown} is", f"columns {unknown} are")
         notes.append(f"{part.file}: {count} left out ({quoted(extra, 3)})")

@@ -15,6 +15,7 @@ from polyspan.io.columns import (
     all_whole,
     as_ids,
     as_numbers,
+    check_unique,
     counts_rows,
     first_repeated,
     is_id_name,
@@ -279,6 +280,7 @@ def _turned(where: str, table: Table, how: Reading, notes: list[str]) -> Part:
     features = as_ids(columns[naming]) if naming is not None else [str(i + 1) for i in range(n)]
     left = [i for i, name in enumerate(features) if name not in how.drop]
     dropped = [*table.dropped, *(name for name in how.drop if name in features)]
+    check_unique(where, [features[i] for i in left], "features")
     matrix = np.ascontiguousarray(numbers_of(where, columns, samples)[left].T)
     ids = None if table.nameless else samples
     return Part(where, "", matrix, ids, "sample", [features[i] for i in left], dropped)
