@@ -26,13 +26,13 @@ from pathlib import Path
 import numpy as np
 import page_tables
 
+from harness.jobs import STAGES
+from harness.protocol import read_protocol
+from harness.rows import job_labels
+from harness.store import identity, published, select
+from harness.summaries import DIGITS, ORDER_WORDS, Summary, read_paper, rivals, summarize
+from harness.tables import report, selected
 from polyspan.audit import NEGLIGIBLE, ORDERS
-from polyspan.bench.jobs import STAGES
-from polyspan.bench.protocol import read_protocol
-from polyspan.bench.rows import job_labels
-from polyspan.bench.store import identity, latest, read_rows
-from polyspan.bench.summaries import DIGITS, ORDER_WORDS, Summary, read_paper, rivals, summarize
-from polyspan.bench.tables import report, selected
 from polyspan.metrics import PAPER_SCORES
 
 HERE = Path(__file__).resolve().parent
@@ -66,10 +66,17 @@ def page(path):
     return page_tables.filled(path) if PAGES[path] == "filled" else globals()[PAGES[path]]()
 
 
+@cache
+def database():
+    """The rows that git keeps."""
+    return published(STORES)
+
+
+@cache
 def rows_of(name, order="shuffled"):
     """Latest rows of a protocol, in the letters of the papers; none if it has not been run."""
-    path = STORES / (f"{name}.jsonl.gz" if order == "shuffled" else f"{name}-file-order.jsonl.gz")
-    return _read(path, path.stat().st_mtime_ns) if path.is_file() else []
+    rows = select(database(), protocol=name, order=order)
+    return [row | {"params": in_letters(row["estimator"], row["params"])} for row in rows]
 
 
 def protocol_of(name):
@@ -80,12 +87,6 @@ def protocol_of(name):
 @cache
 def _protocol(path, changed):
     return read_protocol(path)
-
-
-@cache
-def _read(path, changed):
-    rows = latest(read_rows(path))
-    return [row | {"params": in_letters(row["estimator"], row["params"])} for row in rows]
 
 
 def in_letters(estimator, params):
@@ -620,7 +621,7 @@ def label_free():
     if not path.is_file():
         return ""
     means = benchmark.summaries()
-    last = {row["dataset"]: row for row in read_rows(path) if "rule" not in row}
+    last = {row["dataset"]: row for row in page_tables.read(path) if "rule" not in row}
     parts = [
         ("## Label-free: `ConsensusClusterer` (NMI)", "The number of classes is given, no label is "
          "seen, samples are shuffled; means of the seeds. The rule was chosen with scores on these "
@@ -990,10 +991,15 @@ def _list(words):
 # --- docs/what-order-is-worth.md ---
 
 
+def order_rows():
+    """Of both orders; the latest of every job."""
+    return [*rows_of("order", "sorted"), *rows_of("order")]
+
+
 def order_page():
     """What every method gains when the samples are sorted by class."""
     benchmark = _script("order")
-    rows = latest(read_rows(benchmark.STORE)) if benchmark.STORE.is_file() else []
+    rows = order_rows()
     effects, lines, bad = benchmark.effects(rows), [], []
     for method in sorted(effects, key=lambda name: (name == benchmark.SEES, name.lower())):
         by = effects[method]
@@ -1069,7 +1075,7 @@ def plot_order():
     from polyspan.figures import FAINT, INK, LINES, new_figure
 
     benchmark = _script("order")
-    effects = benchmark.effects(read_rows(benchmark.STORE))
+    effects = benchmark.effects(order_rows())
     means = {method: benchmark.mean_effect(by)[0] for method, by in effects.items()}
     order = sorted(effects, key=lambda name: abs(means[name]))
     figure = new_figure(6.4, 1.0 + 0.22 * len(order))
@@ -1094,9 +1100,9 @@ def plot_order():
 
 
 def draw_figures():
+    from harness.budgets import budgets
+    from harness.figures import plot_budgets, plot_grid, plot_method, plot_scores
     from polyspan import GRMSC
-    from polyspan.bench.budgets import budgets
-    from polyspan.bench.figures import plot_budgets, plot_grid, plot_method, plot_scores
     from polyspan.datasets import load_dataset
     from polyspan.figures import plot_convergence, save_figure
     from polyspan.inputs.scaling import scale_views
@@ -1123,10 +1129,10 @@ def draw_figures():
 
 def made_from():
     """Picture -> hash of the numbers in it, for the pictures that are drawn from rows."""
-    from polyspan.bench.budgets import budgets
+    from harness.budgets import budgets
 
     rows, benchmark = in_force("paper"), _script("order")
-    effects = benchmark.effects(read_rows(benchmark.STORE))
+    effects = benchmark.effects(order_rows())
     numbers = {
         "figure3": [
             [row["params"], row["seed"], row["nmi"]]

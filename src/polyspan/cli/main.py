@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 from polyspan import __version__
-from polyspan.cli import audit, bench, data, demo, fit, info, predict
+from polyspan.cli import audit, data, demo, fit, info, predict
 from polyspan.cli.messages import fail
 from polyspan.cli.request import in_words
 from polyspan.runtime.messages import unknown_name
@@ -100,15 +100,13 @@ def _parser() -> argparse.ArgumentParser:
         "  polyspan data list         list the data sets, and which of them are here\n"
         "  polyspan data fetch ngs    download the data set ngs\n"
         "  polyspan info              versions, machine, folders, methods\n"
-        "  polyspan bench run benchmarks/smoke.toml\n"
-        "                             compare methods; `bench report` makes the tables\n"
         "  polyspan audit --dataset ngs --method gmc\n"
         "                             what a method gains from the order of the samples\n\n"
         "See `polyspan COMMAND --help` for more about a command.",
     )
     parser.add_argument("--version", action="version", version=f"polyspan {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (demo, fit, predict, data, bench, audit, info):
+    for command in (demo, fit, predict, data, audit, info):
         command.add(subparsers)
     return parser
 

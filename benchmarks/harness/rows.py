@@ -9,9 +9,9 @@ from typing import Any
 
 import joblib
 
+from harness.jobs import Job
+from harness.store import Row
 from polyspan import __version__
-from polyspan.bench.jobs import Job
-from polyspan.bench.store import Row
 from polyspan.metrics import SCORES
 
 

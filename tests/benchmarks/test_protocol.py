@@ -3,11 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from polyspan.bench import read_protocol
-from polyspan.bench.jobs import count_jobs, deciding_jobs, final_jobs, first_jobs
-from polyspan.bench.plan import Source, build, load_in_order, load_source, settings
-from polyspan.bench.protocol import UnknownNameError, narrow
-from polyspan.bench.summaries import read_paper
+from harness import read_protocol
+from harness.jobs import count_jobs, deciding_jobs, final_jobs, first_jobs
+from harness.plan import Source, build, load_in_order, load_source, settings
+from harness.protocol import UnknownNameError, narrow
+from harness.summaries import read_paper
 from polyspan.datasets.registry import UnknownDatasetError
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"

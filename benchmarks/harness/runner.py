@@ -16,11 +16,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
 from threadpoolctl import threadpool_limits
 
-from polyspan.bench.jobs import STAGES, Job, count_jobs
-from polyspan.bench.plan import Protocol, build, load_in_order, load_source
-from polyspan.bench.rows import empty_row, job_labels, lost_row
-from polyspan.bench.store import FIELDS, Row, alone, append_row, identity, latest, pack, read_rows
-from polyspan.bench.workers import share_cores, start_workers, stop_worker
+from harness.jobs import STAGES, Job, count_jobs
+from harness.plan import Protocol, build, load_in_order, load_source
+from harness.rows import empty_row, job_labels, lost_row
+from harness.store import Row, Tell, alone, identity, latest
+from harness.workers import share_cores, start_workers, stop_worker
 from polyspan.metrics import SCORES, clustering_scores
 from polyspan.runtime.cache import Store, sharing
 from polyspan.runtime.devices import card_name, check_device
@@ -40,7 +40,7 @@ def run_protocol(
     jobs: int | None = None,
     retry: bool = False,
     device: str | None = None,
-    tell: Callable[[str], None] = warn_user,
+    tell: Tell = warn_user,
 ) -> Counter[str]:
     """Run the jobs that are not in the store yet, and count how all jobs ended.
 
@@ -49,8 +49,7 @@ def run_protocol(
     protocol : Protocol
         From `read_protocol`.
     store : path
-        File of rows, see `polyspan.bench.store`: JSON lines, which are compressed at the end if
-        its name ends in ``.gz``. Jobs that have a row there are not run again.
+        Database of rows, see `harness.store`. Jobs that have a row there are not run again.
     jobs : int, optional
         Number of jobs to run at the same time; by default one per core, and never more. Each gets
         an equal share of the cores for its threads.
@@ -79,29 +78,28 @@ def run_protocol(
     store = Path(store)
     if not store.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {store.parent}: create it first")
-    if store.exists():
-        read_rows(store, fields=FIELDS, tell=tell)
     if device is not None:
         check_device("bench", device)
     for source in protocol.datasets:
         load_source(source)
-    with alone(store):
-        try:
-            return _run_rest(protocol, store, *share_cores(jobs), retry, device)
-        finally:
-            if store.suffix == ".gz":
-                pack(store)
+    with alone(store, tell) as (rows, add):
+        return _run_rest(protocol, rows, add, *share_cores(jobs), retry, device)
 
 
 def _run_rest(
-    protocol: Protocol, store: Path, slots: int, threads: int, retry: bool, device: str | None
+    protocol: Protocol,
+    rows: list[Row],
+    add: Callable[[list[Row]], None],
+    slots: int,
+    threads: int,
+    retry: bool,
+    device: str | None,
 ) -> Counter[str]:
-    """Run the jobs that are not in the store, which is ours alone.
+    """Run the jobs that have no row yet.
 
     One method and one data set after the other, in the order of the protocol, each to its end.
     """
-    rows = latest(read_rows(store, tell=lambda _: None))
-    known = {identity(row): row for row in rows if row["status"] == "ok" or not retry}
+    known = {identity(row): row for row in latest(rows) if row["status"] == "ok" or not retry}
     counts, idle = Counter[str](), list[Any]()
     try:
         with _progress() as bar:
@@ -119,7 +117,7 @@ def _run_rest(
                             bar.advance(task)
                     pending.sort(key=_like_next_to_like)
                     for row in run_jobs(pending, slots, threads, device=device, idle=idle):
-                        append_row(store, row)
+                        add([row])
                         done.append(row)
                         bar.advance(task)
                 counts.update(row["status"] for row in done)
@@ -142,7 +140,7 @@ def run_job(job: Job, threads: int, device: str | None = None) -> Row:
 
     Jobs in one worker share what they have in common (`polyspan.runtime.cache`). ``seconds`` is the
     time of a fit on its own: a part reused from an earlier fit counts with the time it took there.
-    `polyspan.bench.protocol` says in which order the samples are, and who shares a solution.
+    `harness.protocol` says in which order the samples are, and who shares a solution.
     """
     row = empty_row(job, threads)
     started = started_cpu = None

@@ -44,7 +44,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Method:
-    """A method of a protocol; `polyspan.bench.protocol` explains the fields."""
+    """A method of a protocol; `harness.protocol` explains the fields."""
 
     name: str
     estimator: str

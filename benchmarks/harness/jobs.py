@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from polyspan.bench.plan import Method, Protocol, Source, settings
+from harness.plan import Method, Protocol, Source, settings
 
 TUNE_SCORE = "nmi"
 TUNE_SEEDS = 3  # whose mean decides ...
@@ -41,9 +41,8 @@ class Job:
         >>> one.key == other.key
         True
         """
-        what = [self.method.estimator, self.params, self.source.name, self.source.options]
-        text = json.dumps(_plain([*what, self.seed, self.order]), sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        source = {"name": self.source.name, **self.source.options}
+        return key_of(self.method.estimator, self.params, source, self.seed, self.order)
 
     @property
     def checks(self) -> bool:
@@ -57,6 +56,16 @@ class Job:
         True
         """
         return int(self.key, 16) % CHECKED == 0
+
+
+def key_of(
+    estimator: str, params: Mapping[str, Any], source: Mapping[str, Any], seed: int, order: str
+) -> str:
+    """Hash of what determines the result of a job; the source has its name and its options."""
+    options = {name: value for name, value in source.items() if name != "name"}
+    what = [estimator, params, source["name"], options, seed, order]
+    text = json.dumps(_plain(what), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def first_jobs(protocol: Protocol, rows: Iterable[Mapping[str, Any]] = ()) -> list[Job]:

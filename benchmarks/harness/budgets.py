@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polyspan.bench.jobs import TUNE_SCORE
-from polyspan.bench.store import Row, latest
-from polyspan.bench.summaries import summarize
+from harness.jobs import TUNE_SCORE
+from harness.store import Row, latest
+from harness.summaries import summarize
 
 BUDGETS = (1, 10, 100)  # in tables
 

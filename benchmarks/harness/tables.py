@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polyspan.bench.budgets import BUDGETS, budgets
-from polyspan.bench.plan import SELECTIONS
-from polyspan.bench.store import Row, latest
-from polyspan.bench.summaries import (
+from harness.budgets import BUDGETS, budgets
+from harness.plan import SELECTIONS
+from harness.store import Row, latest
+from harness.summaries import (
     DIGITS,
     ORDER_WORDS,
     Summary,
@@ -61,7 +61,7 @@ def report(rows: list[Row], format: str = "markdown") -> str:
 
     Examples
     --------
-    >>> from polyspan.bench import report
+    >>> from harness import report
     >>> scores = dict.fromkeys(SCORES, 0.5)
     >>> row = {"protocol": "mine", "dataset": "planted", "source": {"name": "subspaces"},
     ...        "method": "GRMSC", "paper": "GRMSC", "selection": "default", "params": {}, "seed": 0,

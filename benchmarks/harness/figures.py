@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from polyspan.bench.budgets import Budget, budgets
-from polyspan.bench.store import Row, latest
-from polyspan.bench.summaries import Summary, split, summarize
+from harness.budgets import Budget, budgets
+from harness.store import Row, latest
+from harness.summaries import Summary, split, summarize
 from polyspan.figures import EDGE, FAINT, INK, LINES, new_figure, save_figure
 from polyspan.graphs import proximity
 from polyspan.runtime.arrays import Array
@@ -169,7 +169,7 @@ def plot_budgets(found: Sequence[Budget], dataset: str, *, ax: "Axes | None" = N
     Parameters
     ----------
     found : sequence of Budget
-        From `polyspan.bench.budgets.budgets`.
+        From `harness.budgets.budgets`.
     dataset : str
         Its name in the rows.
     ax : matplotlib Axes, optional
@@ -181,7 +181,7 @@ def plot_budgets(found: Sequence[Budget], dataset: str, *, ax: "Axes | None" = N
 
     Examples
     --------
-    >>> from polyspan.bench.budgets import Budget
+    >>> from harness.budgets import Budget
     >>> ax = plot_budgets([Budget("NGs", "GRMSC", "tuned", np.array([0.5, 0.8]))], "NGs")
     >>> ax.get_legend_handles_labels()[1]
     ['GRMSC (2)']

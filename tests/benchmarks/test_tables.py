@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from polyspan.bench.summaries import ranks, read_paper, summarize
-from polyspan.bench.tables import report
+from harness.summaries import ranks, read_paper, summarize
+from harness.tables import report
 from polyspan.metrics import PAPER_SCORES, SCORES
 
 

@@ -3,16 +3,16 @@ import pytest
 
 pytest.importorskip("matplotlib", reason="figures need matplotlib")
 
-from polyspan import GRMSC
-from polyspan.bench.budgets import budgets
-from polyspan.bench.figures import (
+from harness.budgets import budgets
+from harness.figures import (
     plot_budgets,
     plot_grid,
     plot_method,
     plot_scores,
     save_figures,
 )
-from polyspan.bench.summaries import summarize
+from harness.summaries import summarize
+from polyspan import GRMSC
 from polyspan.datasets import make_subspaces
 from polyspan.metrics import SCORES
 

@@ -47,8 +47,7 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from polyspan.base import MultiViewClusterer
-from polyspan.bench.plan import (
+from harness.plan import (
     GENERATORS,
     ORDERS,
     SELECTIONS,
@@ -59,6 +58,7 @@ from polyspan.bench.plan import (
     load_source,
     settings,
 )
+from polyspan.base import MultiViewClusterer
 from polyspan.datasets.registry import find_entry
 from polyspan.inputs.params import check_params
 from polyspan.methods import METHODS
@@ -82,7 +82,7 @@ def read_protocol(path: str | Path) -> Protocol:
     Parameters
     ----------
     path : path
-        A TOML file, see `polyspan.bench.protocol`.
+        A TOML file, see `harness.protocol`.
 
     Returns
     -------
@@ -96,8 +96,8 @@ def read_protocol(path: str | Path) -> Protocol:
     Examples
     --------
     >>> import tempfile
-    >>> from polyspan.bench import read_protocol
-    >>> from polyspan.bench.jobs import count_jobs
+    >>> from harness import read_protocol
+    >>> from harness.jobs import count_jobs
     >>> text = '''
     ... name = "small"
     ... seeds = 2

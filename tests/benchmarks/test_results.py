@@ -1,22 +1,19 @@
 """The committed pages follow from the committed rows."""
 
-import gzip
 import json
 import re
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import pytest
-from cases import benchmark
+from cases import BENCHMARKS, benchmark
 
-from polyspan.bench import append_row, pack, read_protocol
-from polyspan.bench.jobs import STAGES, count_jobs
-from polyspan.bench.rows import empty_row, job_labels
-from polyspan.bench.store import identity, latest, read_rows
+from harness import append_rows, export, read_protocol, read_rows
+from harness.jobs import STAGES, count_jobs
+from harness.rows import empty_row, job_labels
+from harness.store import identity, published, select
 from polyspan.metrics import SCORES
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 NAMES = ("paper", "open", "wide")
 WHOLE = ("RESULTS.md", "METHODS.md", "README.md", "paper-open-points.md", "what-order-is-worth.md")
 WITH_TABLES = (
@@ -113,8 +110,9 @@ def test_a_changed_number_changes_the_hash(results):
 @pytest.mark.slow
 def test_a_changed_row_changes_the_hashes(results, tiny, monkeypatch):
     monkeypatch.setattr(results, "_script", lambda name: NoOrder)
-    monkeypatch.setattr(results, "rows_of", lambda name, order="shuffled", read=results.rows_of: (
-        read("paper", order)))  # fmt: skip
+    monkeypatch.setattr(
+        results, "rows_of", cache(lambda name, order="shuffled", read=results.rows_of.__wrapped__: (
+            read("paper", order))))  # fmt: skip
     monkeypatch.setattr(
         results, "protocol_of", lambda name, read=results.protocol_of: read("paper")
     )
@@ -124,7 +122,8 @@ def test_a_changed_row_changes_the_hashes(results, tiny, monkeypatch):
         *("budget-ngs.png", "budget-three_sources.png", "figure3.png", "order-effect.png"),
         "scores.png",
     }
-    (results.STORES / "paper.jsonl.gz").unlink()
+    for path in (results.HERE / "rows.db", results.HERE / "paper-shuffled.csv.gz"):
+        path.unlink()
     tiny(nmi=0.4)
     after = results.made_from()
     assert [name for name in before if before[name] == after[name]] == ["order-effect.png"]
@@ -133,21 +132,10 @@ def test_a_changed_row_changes_the_hashes(results, tiny, monkeypatch):
 class NoOrder:
     """The script of the order, without rows."""
 
-    STORE = BENCHMARKS / "results" / "order.jsonl.gz"
     effects = staticmethod(lambda rows: {})
 
 
 # --- stores ---
-
-
-@pytest.mark.parametrize(
-    "path", sorted((BENCHMARKS / "results").glob("*.jsonl.gz")), ids=lambda path: path.name
-)
-def test_stores_are_small(path):
-    """In a repository every copy has them."""
-    with gzip.open(path) as file:
-        rows = sum(1 for _ in file)
-    assert path.stat().st_size <= 120 * rows
 
 
 def test_the_page_on_the_order_of_a_file_needs_all_seeds_of_both_orders():
@@ -169,18 +157,14 @@ def test_the_page_on_the_order_of_a_file_needs_all_seeds_of_both_orders():
     assert order.effects([*rows[1:], rows[0] | {"status": "timeout"}]) == {}
 
 
-@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.slow
-def test_rows_have_the_keys_of_their_jobs_and_their_order(name):
+@together
+@pytest.mark.parametrize("name", NAMES)
+def test_rows_are_of_jobs_of_the_protocol_in_its_order(results, name):
     """The rows of before in the order of the file; the new ones are jobs of the protocol."""
-    key = benchmark("migrate_rows").key
-    for order, store in (("file", f"{name}-file-order"), ("shuffled", name)):
-        path = BENCHMARKS / "results" / f"{store}.jsonl.gz"
-        rows = latest(read_rows(path)) if path.is_file() else []
-        assert {row["order"] for row in rows} <= {order}
-        assert {row.get("ties") for row in rows} <= ({"row"} if order == "file" else {None})
-        assert all(row["key"] == key(row) for row in rows)
-        assert rows or order == "shuffled"
+    for order in ("file", "shuffled"):
+        rows = select(results.database(), protocol=name, order=order)
+        assert {row["ties"] for row in rows} == ({"row"} if order == "file" else {None})
         if order == "shuffled":
             protocol = read_protocol(BENCHMARKS / f"{name}.toml")
             jobs = [job for stage in STAGES for job in stage(protocol, rows)]
@@ -189,7 +173,7 @@ def test_rows_have_the_keys_of_their_jobs_and_their_order(name):
 
 
 TINY = """
-name = "tiny"
+name = "paper"
 seeds = 2
 [[dataset]]
 name = "three_sources"
@@ -214,26 +198,28 @@ def tiny(results, tmp_path, monkeypatch):
     """A protocol whose rows are made up: a function that appends those of some jobs."""
     (tmp_path / "paper.toml").write_text(TINY)
     monkeypatch.setattr(results, "HERE", tmp_path)
-    monkeypatch.setattr(results, "STORES", tmp_path)
     protocol = read_protocol(tmp_path / "paper.toml")
 
     def run(order="shuffled", limit=None, nmi=0.5):
-        path = tmp_path / ("paper.jsonl.gz" if order == "shuffled" else "paper-file-order.jsonl.gz")
-        rows = read_rows(path) if path.exists() else []
+        store = tmp_path / "rows.db"
+        rows = [row for row in read_rows(store) if row["order"] == order] if store.exists() else []
+        made = {"status": "ok", "converged": True, "seconds": 1.0, "cpu_seconds": 1.0}
         for method, source in protocol.pairs():
             pair = replace(protocol, methods=[method], datasets=[source], order=order)
             for stage in STAGES:
                 for job in stage(pair, rows):
-                    if limit is not None and len(rows) >= limit:
-                        return
-                    made = {"status": "ok", "converged": True, "seconds": 1.0, "cpu_seconds": 1.0}
                     row = empty_row(job, 1) | made | dict.fromkeys(SCORES, nmi)
                     row["nmi"] = nmi + 0.1 * (job.params.get("n_neighbors") == 30)
-                    if identity(row) not in {identity(one) for one in rows}:
+                    new = identity(row) not in {identity(one) for one in rows}
+                    if new and (limit is None or len(rows) < limit):
                         rows.append(row)
-                        append_row(path, row)
-        pack(path)
+                        append_rows(store, [row])
+        export(store, tmp_path)
+        results.database.cache_clear()
+        results.rows_of.cache_clear()
 
+    monkeypatch.setattr(results, "database", cache(lambda: published(tmp_path)))
+    monkeypatch.setattr(results, "rows_of", cache(results.rows_of.__wrapped__))
     return run
 
 
@@ -367,11 +353,11 @@ def test_every_row_that_says_tuned_says_how_many_were_tried(pages):
 
 
 @pytest.mark.slow
+@together
 @pytest.mark.parametrize("name", NAMES)
-def test_jobs_of_the_rows_of_before_are_other_jobs(name):
+def test_jobs_of_the_rows_of_before_are_other_jobs(results, name):
     """A run with shuffled samples takes none of them for its own."""
     protocol = read_protocol(BENCHMARKS / f"{name}.toml")
-    rows = read_rows(BENCHMARKS / "results" / f"{name}-file-order.jsonl.gz")
-    known = {identity(row) for row in rows}
+    known = {identity(row) for row in select(results.database(), protocol=name, order="file")}
     first = STAGES[0](protocol)
     assert [job for job in first if identity(job_labels(job)) in known] == []

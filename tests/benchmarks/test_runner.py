@@ -10,19 +10,20 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pytest
+from cases import BENCHMARKS
 from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 from threadpoolctl import threadpool_info
 
+from harness import read_protocol, read_rows, run_protocol, runner
+from harness.jobs import Job, first_jobs
+from harness.plan import Method, Source, load_source, sample_order
+from harness.rows import empty_row
+from harness.runner import run_job, run_jobs
+from harness.store import alone
+from harness.workers import share_cores, start_workers, stop_worker
 from polyspan import GRMSC, METHODS
 from polyspan.base.estimator import ViewTags
-from polyspan.bench import read_protocol, read_rows, run_protocol, runner
-from polyspan.bench.jobs import Job, first_jobs
-from polyspan.bench.plan import Method, Source, load_source, sample_order
-from polyspan.bench.rows import empty_row
-from polyspan.bench.runner import run_job, run_jobs
-from polyspan.bench.store import alone
-from polyspan.bench.workers import share_cores, start_workers, stop_worker
 from polyspan.datasets import load_digits_views
 from polyspan.metrics import SCORES, clustering_scores
 from polyspan.runtime.cache import Store, active
@@ -338,12 +339,12 @@ def test_a_device_reaches_the_methods_that_have_one():
 def test_a_device_that_is_not_there_is_refused_before_any_work(protocol_file, tmp_path):
     pytest.importorskip("torch")
     with pytest.raises(ValueError, match="device='cuda:99' is not available"):
-        run_protocol(read_protocol(protocol_file), tmp_path / "s.jsonl", device="cuda:99")
-    assert not (tmp_path / "s.jsonl").exists()
+        run_protocol(read_protocol(protocol_file), tmp_path / "s.db", device="cuda:99")
+    assert not (tmp_path / "s.db").exists()
 
 
 def start(protocol_file, store):
-    command = [sys.executable, "-m", "polyspan", "bench", "run", str(protocol_file)]
+    command = [sys.executable, str(BENCHMARKS), "run", str(protocol_file)]
     return subprocess.Popen(
         [*command, "--jobs", "1", "--store", str(store)],
         stdout=subprocess.PIPE,
@@ -357,7 +358,7 @@ def start(protocol_file, store):
 
 def wait_for_rows(store, number, process):
     end = time.monotonic() + 60
-    while not store.exists() or store.read_bytes().count(b"\n") < number:
+    while not store.exists() or len(read_rows(store)) < number:
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < end
         time.sleep(0.005)
@@ -365,7 +366,7 @@ def wait_for_rows(store, number, process):
 
 @pytest.mark.slow
 def test_a_killed_run_resumes_and_ends_like_an_undisturbed_one(protocol_file, tmp_path):
-    whole, store = tmp_path / "whole.jsonl", tmp_path / "killed.jsonl"
+    whole, store = tmp_path / "whole.db", tmp_path / "killed.db"
     protocol = read_protocol(protocol_file)
     counts = run_protocol(protocol, whole, jobs=1)
     assert counts == {"ok": 6 + 12 + 3 + 3, "failed": 3}
@@ -379,19 +380,21 @@ def test_a_killed_run_resumes_and_ends_like_an_undisturbed_one(protocol_file, tm
     assert all(map(gone, pids))  # no worker is left running
     rows = read_rows(store)
     assert 2 <= len(rows) < 27
-    content = store.read_bytes()
-    store.write_bytes(content[: -len(content.splitlines()[-1]) // 2])  # and in the middle of a row
-    left = len(read_rows(store))
-    assert left == len(rows) - 1
-
     assert run_protocol(protocol, store, jobs=1) == counts
+    assert read_rows(store)[: len(rows)] == rows  # what was there is still there
+
+    damaged = store.read_bytes()  # and a row is damaged, as is the head of the file
+    place = damaged.index(b'"seed": 2')
+    store.write_bytes(bytes(16) + damaged[16:place] + b"?" + damaged[place + 1 :])
+    notes = []
+    assert run_protocol(protocol, store, jobs=1, tell=notes.append) == counts
+    assert "is damaged. Lost: row" in notes[0]
     assert len(read_rows(store)) == 27
     assert outcome(read_rows(store)) == outcome(read_rows(whole))
-    assert store.read_bytes().startswith(content[:100])  # what was there is still there
 
-    size = store.stat().st_size
+    rows = read_rows(store)
     assert run_protocol(protocol, store) == counts
-    assert store.stat().st_size == size  # nothing is left to do
+    assert read_rows(store) == rows  # nothing is left to do
 
 
 @pytest.mark.slow
@@ -403,7 +406,7 @@ def test_workers_leave_ctrl_c_to_the_parent():
 
 @pytest.mark.slow
 def test_ctrl_c_leaves_a_valid_store(protocol_file, tmp_path):
-    store = tmp_path / "store.jsonl"
+    store = tmp_path / "store.db"
     process = start(protocol_file, store)
     wait_for_rows(store, 1, process)
     os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to the workers too
@@ -411,12 +414,12 @@ def test_ctrl_c_leaves_a_valid_store(protocol_file, tmp_path):
     assert process.returncode == 130
     assert out == ""
     assert err == (
-        f"polyspan: interrupted; finished jobs are in {store}, and the same command continues from "
-        "there\n"
+        f"benchmarks: interrupted; finished jobs are in {store}, and the same command continues "
+        "from there\n"
     )
-    lines = store.read_text().splitlines()
-    assert 1 <= len(lines) < 27
-    assert all(json.loads(line)["status"] == "ok" for line in lines)
+    rows = read_rows(store)
+    assert 1 <= len(rows) < 27
+    assert all(row["status"] == "ok" for row in rows)
 
 
 def test_retry(tmp_path, protocol_file, monkeypatch):
@@ -431,7 +434,7 @@ def test_retry(tmp_path, protocol_file, monkeypatch):
             yield row | {"status": "failed" if one.method.name == "LRR" else "ok"}
 
     monkeypatch.setattr(runner, "run_jobs", fake)
-    store = tmp_path / "s.jsonl"
+    store = tmp_path / "s.db"
     for retry, expected in ((False, 6), (False, 0), (True, 3)):
         calls.clear()
         assert run_protocol(protocol, store, retry=retry) == {"ok": 3, "failed": 3}
@@ -446,7 +449,7 @@ def test_two_methods_with_the_same_setting_each_have_their_rows(tmp_path, protoc
     )
     protocol_file.write_text(text)
     protocol = read_protocol(protocol_file)
-    store = tmp_path / "s.jsonl"
+    store = tmp_path / "s.db"
     for some in (protocol.methods[:1], protocol.methods):
         counts = run_protocol(replace(protocol, methods=some), store, jobs=1)
         assert counts == {"ok": 3 * len(some)}
@@ -460,7 +463,7 @@ def test_every_method_is_run_to_its_end_before_the_next(protocol_file, tmp_path)
     """And the workers are those of the methods before."""
     protocol = read_protocol(protocol_file)
     more = [Source("subspaces", "planted", {"n_samples": 40}), *protocol.datasets]
-    store = tmp_path / "s.jsonl.gz"
+    store = tmp_path / "s.db"
     run_protocol(replace(protocol, datasets=more), store, jobs=1)
     rows = read_rows(store)
     seen = [(row["dataset"], row["method"], row["stage"], row["seed"] > 0) for row in rows]
@@ -470,40 +473,37 @@ def test_every_method_is_run_to_its_end_before_the_next(protocol_file, tmp_path)
         for source in more
         for rest in (("GRMSC", False), ("GRMSC", True), ("k-means", True), ("LRR", True))
     ]
-    assert store.read_bytes()[:2] == b"\x1f\x8b"  # compressed at the end
-    before = store.read_bytes()
     run_protocol(replace(protocol, datasets=more), store, jobs=1)
-    assert store.read_bytes() == before
+    assert read_rows(store) == rows
 
 
 def test_errors_before_any_work(tmp_path, protocol_file, monkeypatch):
     protocol = read_protocol(protocol_file)
     with pytest.raises(FileNotFoundError, match=r"there is no folder .*none: create it first"):
-        run_protocol(protocol, tmp_path / "none" / "store.jsonl")
+        run_protocol(protocol, tmp_path / "none" / "store.db")
     with pytest.raises(ValueError, match="jobs must be 1 or more; got 0"):
-        run_protocol(protocol, tmp_path / "store.jsonl", jobs=0)
+        run_protocol(protocol, tmp_path / "store.db", jobs=0)
     monkeypatch.delenv("POLYSPAN_DATA", raising=False)
     monkeypatch.setenv("POLYSPAN_CACHE", str(tmp_path))
     missing = replace(protocol, datasets=[*protocol.datasets, Source("hdigit", "hdigit")])
     with pytest.raises(FileNotFoundError, match="download it with `polyspan data fetch hdigit`"):
-        run_protocol(missing, tmp_path / "store.jsonl")
-    assert not (tmp_path / "store.jsonl").exists()
+        run_protocol(missing, tmp_path / "store.db")
+    assert not (tmp_path / "store.db").exists()
     assert len(first_jobs(missing)) == 24
 
 
 def test_a_second_run_is_kept_out_of_the_store(protocol_file, tmp_path):
-    store = tmp_path / "store.jsonl"
+    store = tmp_path / "store.db"
     protocol = read_protocol(protocol_file)
     with (
         alone(store),
-        pytest.raises(BlockingIOError, match=r"another run writes to .*store\.jsonl: wait"),
+        pytest.raises(BlockingIOError, match=r"another run writes to .*store\.db: wait"),
     ):
         run_protocol(protocol, store, jobs=1)
-    assert store.read_bytes() == b""
+    assert read_rows(store) == []
 
 
-def test_a_row_that_is_none_is_an_error_before_any_work(protocol_file, tmp_path):
-    store = tmp_path / "store.jsonl"
-    store.write_text('{"protocol": "x"}\n')
-    with pytest.raises(ValueError, match=r"store\.jsonl: line 1 is not a row .* has no 'dataset'"):
-        run_protocol(read_protocol(protocol_file), store, jobs=1)
+def test_a_file_that_is_no_store_is_an_error_before_any_work(protocol_file):
+    with pytest.raises(ValueError, match=r"small\.toml is not a store: it has no rows"):
+        run_protocol(read_protocol(protocol_file), protocol_file, jobs=1)
+    assert protocol_file.read_text() == TEXT

@@ -5,8 +5,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from polyspan.bench.budgets import budgets, expected_best
-from polyspan.bench.tables import report
+from harness.budgets import budgets, expected_best
+from harness.tables import report
 from polyspan.metrics import SCORES
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from polyspan.bench.plan import SELECTIONS
-from polyspan.bench.store import Row, latest
+from harness.plan import SELECTIONS
+from harness.store import Row, latest
 from polyspan.metrics import PAPER_SCORES, SCORES
 
 LOWER_IS_BETTER = ("avg_entropy",)
@@ -137,7 +137,7 @@ def read_paper() -> dict[tuple[str, str], dict[str, tuple[float, float]]]:
     >>> read_paper()["ngs", "GRMSC"]["nmi"]
     (0.9547, 0.0)
     """
-    text = resources.files("polyspan.bench").joinpath("paper.csv").read_text("utf-8")
+    text = resources.files("harness").joinpath("paper.csv").read_text("utf-8")
     return {
         (line["dataset"], line["method"]): {
             name: (float(line[name]), float(line[f"{name}_std"])) for name in PAPER_SCORES
