@@ -296,10 +296,8 @@ def export(store: str | Path, folder: str | Path) -> dict[Path, int]:
         path = Path(folder, f"{row['protocol']}-{row['order']}.csv.gz")
         tables.setdefault(path, []).append(row)
     for path, rows in tables.items():
-        there = (
-            set(map(_content, read_table(path, tell=lambda _: None))) if path.exists() else set()
-        )
-        if gone := len(there - set(map(_content, rows))):
+        there = read_table(path, tell=lambda _: None) if path.exists() else []
+        if gone := len(set(map(_content, there)) - set(map(_content, rows))):
             raise ValueError(
                 f"{path} has {gone} rows that {store} lacks: add them with `python -m benchmarks "
                 "rebuild` first"
@@ -360,7 +358,7 @@ def read_table(path: Path, tell: Tell = warn_user) -> list[Row]:
             else:
                 values = json.loads(f"[{','.join(map(_json, COLUMNS, cells[1:]))}]")
                 found.append((int(cells[0]), dict(zip(COLUMNS, values, strict=True))))
-    if not found:
+    if not found and not index:
         raise ValueError(f"{path} is not a table of rows: it has none")
     firsts = [first for first, _ in index]
     there = Counter(bisect_right(firsts, _place(row)) - 1 for _, row in found)

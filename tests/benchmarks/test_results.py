@@ -2,8 +2,10 @@
 
 import json
 import re
+import sys
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 
 import pytest
 from cases import BENCHMARKS, benchmark
@@ -34,15 +36,7 @@ def results():
 def pages(results):
     """The text of a page by the name of its file; each is made once."""
     paths = {path.name: path for path in results.PAGES}
-    complete = cache(results.complete)  # the same rows for all pages
-
-    @cache
-    def made(name):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(results, "complete", complete)
-            return results.page(paths[name])
-
-    return made
+    return cache(lambda name: results.PAGES[paths[name]]())
 
 
 @pytest.mark.slow
@@ -68,14 +62,14 @@ def test_a_changed_row_changes_the_pages(results, pages, monkeypatch):
         return [row | {"nmi": row["nmi"] / 2} if row["nmi"] else row for row in rows]
 
     monkeypatch.setattr(results, "rows_of", cache(changed))
-    monkeypatch.setattr(results, "complete", cache(results.complete))
+    monkeypatch.setattr(results, "complete", cache(results.complete.__wrapped__))
     assert all(make() != page for make, page in zip(makers, plain, strict=True))
 
 
 def test_a_changed_table_changes_the_sentence_in_the_readme(results, monkeypatch):
     said = "holds the number of classes, within 1 or 10%, on 8 of 9 data sets; its first number is"
     monkeypatch.setattr(results.page_tables, "rows_for", lambda name: [{"1": "4 of 9", "5": "8"}])
-    assert results.readme_list().endswith(f"{said} right on 4.")
+    assert results.section("readme_list").endswith(f"{said} right on 4.")
 
 
 # --- pictures ---
@@ -109,7 +103,7 @@ def test_a_changed_number_changes_the_hash(results):
 
 @pytest.mark.slow
 def test_a_changed_row_changes_the_hashes(results, tiny, monkeypatch):
-    monkeypatch.setattr(results, "_script", lambda name: NoOrder)
+    monkeypatch.setitem(sys.modules, "order", SimpleNamespace(effects=lambda rows: {}))
     monkeypatch.setattr(
         results, "rows_of", cache(lambda name, order="shuffled", read=results.rows_of.__wrapped__: (
             read("paper", order))))  # fmt: skip
@@ -127,12 +121,6 @@ def test_a_changed_row_changes_the_hashes(results, tiny, monkeypatch):
     tiny(nmi=0.4)
     after = results.made_from()
     assert [name for name in before if before[name] == after[name]] == ["order-effect.png"]
-
-
-class NoOrder:
-    """The script of the order, without rows."""
-
-    effects = staticmethod(lambda rows: {})
 
 
 # --- stores ---
@@ -217,7 +205,9 @@ def tiny(results, tmp_path, monkeypatch):
         export(store, tmp_path)
         results.database.cache_clear()
         results.rows_of.cache_clear()
+        results.complete.cache_clear()
 
+    monkeypatch.setattr(results, "complete", cache(results.complete.__wrapped__))
     monkeypatch.setattr(results, "database", cache(lambda: published(tmp_path)))
     monkeypatch.setattr(results, "rows_of", cache(results.rows_of.__wrapped__))
     return run
@@ -226,7 +216,7 @@ def tiny(results, tmp_path, monkeypatch):
 def test_a_part_of_a_run_shows_what_is_complete(results, tiny):
     tiny("file", nmi=0.6)
     assert results.complete("paper") == []
-    page = results.so_far("paper", [])
+    page = results.section("so_far", "paper", [])
     assert page.startswith("**Not run yet:** `paper.toml` with shuffled samples")
     whole = 4 + 8 + 2
     tiny(limit=whole - 1)
@@ -235,15 +225,15 @@ def test_a_part_of_a_run_shows_what_is_complete(results, tiny):
     rows = results.complete("paper")
     assert {results.pair_of(row) for row in rows} == {("3-Sources", "GRMSC", "tuned")}
     assert len(rows) == whole
-    assert "3-Sources 1 of 2; NGs 0 of 2" in results.so_far("paper", rows)
+    assert "3-Sources 1 of 2; NGs 0 of 2" in results.section("so_far", "paper", rows)
     assert {row["order"] for row in results.in_force("paper")} == {"file"}
     earlier = results.rows_of("paper", "file")
-    text = results.changed(rows, earlier)
+    text = results.section("changed", rows, earlier)
     assert "| 3-Sources | GRMSC | tuned (4) | 0.7000 | 0.7000 | 0.6000 | 0.6000 | -0.1000 |" in text
     assert "NGs" not in text
     tiny()
     rows = results.complete("paper")
-    assert results.so_far("paper", rows) == (
+    assert results.section("so_far", "paper", rows) == (
         "All of `paper.toml` has been run with shuffled samples."
     )
     assert {row["order"] for row in results.in_force("paper")} == {"shuffled"}
@@ -252,10 +242,12 @@ def test_a_part_of_a_run_shows_what_is_complete(results, tiny):
 def test_the_baseline_and_the_number_tried_are_in_every_table(results, tiny):
     tiny()
     rows = results.complete("paper")
-    assert "| 3-Sources | 0.7321 | 0.6000 | - | - | 0.5000 | 0.7221 |" in results.reached(rows)
-    assert "GRMSC tuned (4)" in results.reached(rows)
+    assert "| 3-Sources | 0.7321 | 0.6000 | - | - | 0.5000 | 0.7221 |" in results.section(
+        "reached", rows
+    )
+    assert "GRMSC tuned (4)" in results.section("reached", rows)
     line = "| NGs | GRMSC | tuned (4) | 0.9547 | 0.6000 | -0.3547 | below | 0.5000 |"
-    assert line in results.comparison(rows)
+    assert line in results.section("comparison", rows)
 
 
 def test_the_checks_are_compared_with_what_is_shared(results):
@@ -263,20 +255,20 @@ def test_the_checks_are_compared_with_what_is_shared(results):
     row |= {"status": "ok", "params": {}}
     scores = {"shared": [0.5, 0.7], "own": [0.61]}
     rows = [row | {"solve": how, "nmi": nmi} for how, some in scores.items() for nmi in some]
-    text = results.checked(rows)
+    text = results.section("checked", rows)
     assert "1 solved afresh" in text
     assert "is +0.0100 in the mean and +0.0100 at most (M on NGs)" in text
     assert "No fresh run lies outside the range of the shared ones." in text
-    assert results.checked(rows[:2]) == ""
+    assert results.section("checked", rows[:2]) == ""
     outside = [*rows, row | {"solve": "own", "nmi": 0.72}]
-    assert results.checked(outside).endswith(
+    assert results.section("checked", outside).endswith(
         "On 1 of 1 pairs of a method and a data set, a fresh run lies outside the range of the "
         "shared ones (NMI):\n\n| data | method | shared runs | runs solved afresh |\n"
         "|---|---|---|---|\n"
         "| NGs | M | 0.5000 or 0.7000 | 0.6100, 0.7200 |"
     )
     below = [*rows, row | {"solve": "shared", "nmi": 0.61}, row | {"solve": "own", "nmi": 0.4998}]
-    assert "| NGs | M | 0.5000 to 0.7000 | 0.4998, 0.6100 |" in results.checked(below)
+    assert "| NGs | M | 0.5000 to 0.7000 | 0.4998, 0.6100 |" in results.section("checked", below)
 
 
 def grmsc_rows(order, setting, first, finals):
@@ -313,30 +305,28 @@ def grmsc_rows(order, setting, first, finals):
 def test_a_change_of_setting_is_explained(results, earlier, now, passed, shuffled, said):
     before = grmsc_rows("file", 1.0, earlier[0], earlier) + grmsc_rows("file", 2.0, passed, [])
     after = grmsc_rows("shuffled", 2.0, now[0], now) + grmsc_rows("shuffled", 1.0, shuffled, [])
-    _, table, words = results.moved(after, before)
-    assert f"| NGs | lam1 1.0 | {sum(earlier) / 2:.4f} | {earlier[0]:.4f} |" in table
+    words = results.section("moved", after, before)
+    assert f"| NGs | lam1 1.0 | {sum(earlier) / 2:.4f} | {earlier[0]:.4f} |" in words
     assert said in words
     assert ("lucky: " in words) == ("lucky: " in said)
     assert ("All 2 runs" in words) == ("All 2 runs" in said)
     assert ("rises" in words) == ("rises" in said)
-    assert results.moved(after, grmsc_rows("file", 2.0, 0.9, [0.9, 0.9])) == []
+    assert results.section("moved", after, grmsc_rows("file", 2.0, 0.9, [0.9, 0.9])) == ""
 
 
 def test_the_baseline_is_in_the_comparison_with_the_paper(results, tiny):
     tiny()
-    by = results.found(results.complete("paper"))
-    for dataset in ("3-Sources", "NGs"):  # `published` is that of the row GRMSC() of the paper
-        by[dataset, "GRMSC", "default"] = by[dataset, "GRMSC", "tuned"]
-    line = "| NGs | GRMSC | tuned (4) | GRMSC | 0.9547(0.0000) -0.3547 |"
-    old = "## Results\n\n| NGs | x |\n\n## Comparison with the paper\n\nThe paper's values.\n\n"
-    old += f"{line}\n{line}"
-    new = results.with_baseline(old, by).splitlines()
-    (at,) = [i for i, one in enumerate(new) if one.startswith("| NGs | ConcatSpectral")]
-    assert new[at].startswith(
+    rows = results.complete("paper")
+    tuned = [row for row in rows if (row["method"], row["stage"]) == ("GRMSC", "final")]
+    rows += [row | {"selection": "default"} for row in tuned]  # `published` is that of GRMSC()
+    lines = results.with_baseline(rows).splitlines()
+    (at,) = [i for i, one in enumerate(lines) if "| none; beside GRMSC |" in one and "NGs" in one]
+    assert lines[at].startswith(
         "| NGs | ConcatSpectral | default | none; beside GRMSC | 0.9547(0.0000) -0.4547 |"
     )
-    assert new[at + 1 :] == [line, line]
-    assert "beside the paper's GRMSC, not tuned." in new[6]
+    assert lines[at + 1].startswith("| NGs | GRMSC | default | GRMSC | 0.9547(0.0000) -0.3547 |")
+    (words,) = [one for one in lines if one.startswith("The paper's values, and")]
+    assert "beside the paper's GRMSC, not tuned." in words
 
 
 @pytest.mark.slow
