@@ -41,7 +41,7 @@ lint: $(VENV)/.installed-$(or $(EXTRAS),lint) ## ruff (rules and format), mypy, 
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-results: $(VENV)/.installed-plot ## RESULTS.md, the README's scores and the measured tables of docs, from the stored rows (seconds)
+results: $(VENV)/.installed-bench ## RESULTS.md, the README's scores and the measured tables of docs, from the stored rows (seconds)
 	$(BIN)/python benchmarks/results.py
 
 figure: $(VENV)/.installed-plot ## the picture in the README
@@ -56,16 +56,18 @@ bench-methods: $(VENV)/.installed-plot ## benchmarks/METHODS.md: every method be
 	$(BIN)/python benchmarks/methods.py
 
 reproduce: $(VENV)/.installed-test ## the paper's tables and figures: runs what is missing in benchmarks/results (hours from nothing), then RESULTS.md
+	$(BIN)/python -m benchmarks rebuild
 	for name in paper open wide; do \
-	  $(BIN)/polyspan bench run benchmarks/$$name.toml --store benchmarks/results/$$name.jsonl.gz $(BENCH); \
+	  $(BIN)/python -m benchmarks run benchmarks/$$name.toml --store benchmarks/results/rows.db $(BENCH); \
 	  case $$? in 0|1) ;; *) exit 1;; esac; \
 	done
+	$(BIN)/python -m benchmarks export
 	$(BIN)/python benchmarks/results.py --figures
 
 smoke: $(TESTED) ## a small benchmark into a temporary store, and its report (seconds)
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && code=0 && \
-	{ $(BIN)/polyspan bench run benchmarks/smoke.toml --store "$$folder/smoke.jsonl.gz" || code=$$?; } && \
-	$(BIN)/polyspan bench report "$$folder/smoke.jsonl.gz" && exit $$code
+	{ $(BIN)/python -m benchmarks run benchmarks/smoke.toml --store "$$folder/smoke.db" || code=$$?; } && \
+	$(BIN)/python -m benchmarks report "$$folder/smoke.db" && exit $$code
 
 docs: $(VENV)/.installed-$(or $(EXTRAS),docs) ## the site, docs/_build/html/index.html, with the examples run (a minute)
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html

@@ -14,13 +14,13 @@ worker that comes near to so many GiB writes what it does not need at once to di
 """
 
 import argparse
-import json
 import resource
 import time
 import warnings
 from pathlib import Path
 
 import numpy as np
+from page_tables import append
 from threadpoolctl import threadpool_limits
 
 from polyspan import LMVSC, MeanGraph
@@ -46,8 +46,7 @@ def peak():
 
 
 def told(row):
-    with RESULTS.open("a") as file:
-        file.write(json.dumps({"date": time.strftime("%Y-%m-%d")} | row) + "\n")
+    append(RESULTS, {"date": time.strftime("%Y-%m-%d")} | row)
     print(f"| {' | '.join(map(str, row.values()))} |", flush=True)
 
 

@@ -20,11 +20,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from page_tables import show
+from page_tables import append, show
 from sklearn.exceptions import ConvergenceWarning
 
 from polyspan import GRMSC, __version__
-from polyspan.bench import append_row
 from polyspan.datasets import Dataset, load_dataset
 from polyspan.metrics import clustering_scores
 
@@ -76,7 +75,7 @@ def lines(name: str, data: Dataset, args: argparse.Namespace) -> Iterator[list[s
                 "nmi_imputed": filled,
                 "nmi_complete": complete,
             }
-            append_row(args.store, row)
+            append(args.store, row)
             rows.append(row)
         yield cells(data.name, rows)
 

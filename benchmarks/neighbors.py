@@ -15,7 +15,6 @@ appended to benchmarks/results/neighbors.jsonl.
 """
 
 import argparse
-import json
 import multiprocessing
 import os
 import resource
@@ -25,6 +24,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+from page_tables import append
 from threadpoolctl import threadpool_limits
 
 RESULTS = Path(__file__).resolve().parent / "results" / "neighbors.jsonl"
@@ -225,8 +225,7 @@ def main():
         for row in rows(args, folder):
             print(f"| {' | '.join(str(row.get(name, '')) for name in HEAD)} |", flush=True)
             stamp = {"date": time.strftime("%Y-%m-%d"), "cores": os.cpu_count()}
-            with RESULTS.open("a") as file:
-                file.write(json.dumps(stamp | row) + "\n")
+            append(RESULTS, stamp | row)
 
 
 if __name__ == "__main__":

@@ -8,13 +8,13 @@
     python benchmarks/order.py consensus [--datasets msrc_v1 ...]                 20 minutes
 
 ``effect``: all methods with their defaults on samples sorted by class and shuffled, ten seeds
-each, into results/order.jsonl.gz; jobs that have a row there are not run again. It is a benchmark
-(`polyspan.bench.protocol`), run once for each order: so methods that are blind to the order share a
+each, into results/rows.db; jobs that have a row there are not run again. It is a benchmark
+(`harness.protocol`), run once for each order: so methods that are blind to the order share a
 solution between the seeds of an order, never between orders. A method whose first seed takes more
 than --seconds on a data set is left out there; --retry takes it up again, all seeds at once.
 --store writes to another file, so that data sets, methods and orders (--orders) can be run side by
-side, and --merge puts their rows together. ``python benchmarks/results.py`` makes
-docs/what-order-is-worth.md of them.
+side, and --merge puts their rows together. ``python -m benchmarks export`` writes what git keeps of
+them, of which ``python benchmarks/results.py`` makes docs/what-order-is-worth.md.
 
 The others print a table each and, run with the defaults, keep it for docs/order-of-samples.md
 (page_tables.py). ``ties``: GRMSC by four rules for samples that tie at the k-th
@@ -38,11 +38,11 @@ from typing import Any
 import numpy as np
 from page_tables import show
 
+from harness import Protocol, read_rows, run_protocol
+from harness.plan import Method, Source
+from harness.store import alone, identity, latest
 from polyspan import GRMSC, METHODS, TSVDMSC, ConsensusClusterer
 from polyspan.audit import HEADER, ORDERS, OrderEffect, order_effect, table_row
-from polyspan.bench import Protocol, read_rows, run_protocol
-from polyspan.bench.plan import Method, Source
-from polyspan.bench.store import append_row, identity, latest, pack
 from polyspan.clustering.affinity import affinity_matrix
 from polyspan.clustering.spectral import spectral_clustering
 from polyspan.datasets import load_dataset
@@ -60,7 +60,7 @@ TIES = (  # the paper's six data sets
 TENSORS = ("msrc_v1", "three_sources", "yale_images")
 POOLED = ("three_sources", "msrc_v1", "yale_images")
 MEANS = (1, 3, 5, 15)  # random orders whose representations are averaged
-STORE = Path(__file__).resolve().parent / "results" / "order.jsonl.gz"
+STORE = Path(__file__).resolve().parent / "results" / "rows.db"
 SETS = (  # with up to 2,000 samples, the smallest first
     *("yale_images", "three_sources", "msrc_v1", "ngs", "bbcsport", "prokaryotic", "movies617"),
     *("bbc", "reuters1200", "leaves100", "handwritten"),
@@ -106,20 +106,20 @@ def _lost(store: Path, source: Source, order: str) -> set[str]:
     return {
         row["method"]
         for row in latest(read_rows(store))
-        if (row["dataset"], row["order"], row["seed"]) == (source.label, order, 0)
+        if (row["protocol"], row["dataset"], row["order"]) == ("order", source.label, order)
+        and row["seed"] == 0
         and row["status"] != "ok"
     }
 
 
 def merge(stores: list[Path], store: Path) -> None:
     """Add the rows of other stores that are not in this one."""
-    known = {identity(row) for row in read_rows(store) if row["status"] == "ok"}
-    for other in stores:
-        for row in latest(read_rows(other)):
-            if row["status"] == "ok" and identity(row) not in known:
-                known.add(identity(row))
-                append_row(store, row)
-    pack(store)
+    with alone(store) as (rows, add):
+        known = {identity(row) for row in rows if row["status"] == "ok"}
+        for other in stores:
+            new = [row for row in latest(read_rows(other)) if row["status"] == "ok"]
+            add(row for row in new if identity(row) not in known)
+            known |= set(map(identity, new))
 
 
 def effects(rows: list[Any]) -> dict[str, dict[str, OrderEffect]]:

@@ -135,6 +135,12 @@ def read(path: Path) -> list[dict]:
     return [json.loads(text) for text in path.read_text("utf-8").splitlines()]
 
 
+def append(path: Path, *rows: dict) -> None:
+    """Append rows to a file of lines."""
+    with path.open("a", encoding="utf-8") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+
+
 def last(rows: Iterable[dict], *keys: str) -> list[dict]:
     """The last row of every kind, in the order in which the kinds came first."""
     return list({tuple(row.get(key) for key in keys): row for row in rows}.values())

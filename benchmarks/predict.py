@@ -18,10 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from page_tables import show
+from page_tables import append, show
 
 from polyspan import GRMSC, __version__
-from polyspan.bench import append_row
 from polyspan.datasets import Dataset, load_dataset
 from polyspan.metrics import clustering_scores
 
@@ -56,7 +55,7 @@ def lines(data: dict[str, Dataset], args: argparse.Namespace) -> Iterator[list[s
             rows = []
             for row in splits(one, setting, args.splits, args.device):
                 rows.append(row | {"setting": setting})
-                append_row(args.store, rows[-1])
+                append(args.store, rows[-1])
             yield cells(one.name, rows)
 
 

@@ -5,48 +5,41 @@
 
 Everything in the pages follows from rows, in README what stands between the marks, and in the pages
 of docs every table after a line ``<!-- rows: NAME -->`` (page_tables.py). `make reproduce` first
-runs what is missing in the stores. Stores called *-file-order were run before the samples were
-shuffled: with samples in the order of the file, ties given to the lower row number, and settings
-chosen with one seed. A method on a data set has new rows in the pages when all of its jobs have
-been run. `--figures` also writes docs/images/made-from.json, which has a hash of the numbers that
+runs what is missing. Tables called *-file were run before the samples were shuffled: with samples in
+the order of the file, ties given to the lower row number, and settings chosen with one seed. A method
+on a data set has new rows in the pages when all of its jobs have been run. The words of the pages are
+templates in pages/; here is what stands in their tables. `--figures` also writes docs/images/made-from.json, which has a hash of the numbers that
 every picture was drawn from, so that a test can say when a picture is no longer that of the rows.
 """
 
 import argparse
 import hashlib
-import importlib.util
 import json
 import re
 import warnings
 from collections import Counter, defaultdict
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
 import page_tables
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from harness.budgets import budgets
+from harness.jobs import STAGES
+from harness.protocol import read_protocol
+from harness.rows import job_labels
+from harness.store import identity, published, select
+from harness.summaries import DIGITS, ORDER_WORDS, Summary, read_paper, rivals, summarize
+from harness.tables import report, selected
 from polyspan.audit import NEGLIGIBLE, ORDERS
-from polyspan.bench.jobs import STAGES
-from polyspan.bench.protocol import read_protocol
-from polyspan.bench.rows import job_labels
-from polyspan.bench.store import identity, latest, read_rows
-from polyspan.bench.summaries import DIGITS, ORDER_WORDS, Summary, read_paper, rivals, summarize
-from polyspan.bench.tables import report, selected
 from polyspan.metrics import PAPER_SCORES
 
 HERE = Path(__file__).resolve().parent
 CPU = "CPU, one thread"
 NEAR = 0.02  # a setting this close to the paper's NMI counts as reproducing its row
 STORES = HERE / "results"
-PAGES = {
-    HERE / "RESULTS.md": "results_page",
-    HERE / "METHODS.md": "methods_page",
-    HERE.parent / "docs" / "paper-open-points.md": "open_page",
-    HERE.parent / "docs" / "what-order-is-worth.md": "order_page",
-    HERE.parent / "README.md": "readme",
-}
-PAGES |= dict.fromkeys(page_tables.pages(), "filled")  # only the tables are made
 PLAIN = "ConcatSpectral()"  # the baseline: what a user would try first
 IMAGES = HERE.parent / "docs" / "images"
 MADE_FROM = IMAGES / "made-from.json"
@@ -61,15 +54,17 @@ LETTERS = {  # how the papers call what the pages show
 TALL = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)  # the paper's seven values
 
 
-def page(path):
-    """The text of a page."""
-    return page_tables.filled(path) if PAGES[path] == "filled" else globals()[PAGES[path]]()
+@cache
+def database():
+    """The rows that git keeps."""
+    return published(STORES)
 
 
+@cache
 def rows_of(name, order="shuffled"):
     """Latest rows of a protocol, in the letters of the papers; none if it has not been run."""
-    path = STORES / (f"{name}.jsonl.gz" if order == "shuffled" else f"{name}-file-order.jsonl.gz")
-    return _read(path, path.stat().st_mtime_ns) if path.is_file() else []
+    rows = select(database(), protocol=name, order=order)
+    return [row | {"params": in_letters(row["estimator"], row["params"])} for row in rows]
 
 
 def protocol_of(name):
@@ -82,12 +77,6 @@ def _protocol(path, changed):
     return read_protocol(path)
 
 
-@cache
-def _read(path, changed):
-    rows = latest(read_rows(path))
-    return [row | {"params": in_letters(row["estimator"], row["params"])} for row in rows]
-
-
 def in_letters(estimator, params):
     letters = LETTERS.get(estimator, {})
     return {letters.get(name, name): value for name, value in params.items()}
@@ -97,6 +86,7 @@ def pair_of(row):
     return row["dataset"], row["method"], row["selection"]
 
 
+@cache
 def complete(name):
     """The shuffled rows of the methods and data sets whose jobs have all been run."""
     protocol, rows = protocol_of(name), rows_of(name)
@@ -145,66 +135,56 @@ def setting(one):
     )
 
 
+def plain(value, digits=4):
+    if value is None:
+        return "-"
+    return f"{value:.{digits}f}" if isinstance(value, float) else value
+
+
+def listed(words):
+    words = list(words)
+    if len(words) < 2:
+        return "".join(words) or "none"
+    return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def rendered(template, **values):
+    """A page from its template, without empty parts."""
+    text = ENV.get_template(template).render(**values)
+    return re.sub(r"\n{3,}", "\n\n", text.strip()) + "\n"
+
+
+def section(name, *args):
+    """A section from the macro in pages/sections.j2 and the function here that have its name."""
+    values = SECTIONS[name](*args)
+    made = getattr(ENV.get_template("sections.j2").module, name)(**values) if values else ""
+    return re.sub(r"\n{3,}", "\n\n", made.strip())
+
+
 # --- RESULTS.md ---
 
 
 def results_page():
     shuffled, earlier = complete("paper"), rows_of("paper", "file")
-    parts = [
-        "# Results\n\nMade by `python benchmarks/results.py` from the rows in "
-        "`benchmarks/results`; `make reproduce` runs what is missing of `paper.toml`, `open.toml` and "
-        "`wide.toml` and makes it again. *tuned* means chosen on the true labels among as many "
-        "settings as the number behind it says, then 30 runs; *default* is one setting for all data; "
-        "*nothing to tune* is a method without parameters that matter, and is compared with the tuned "
-        "ones; *label-free* chose without labels. They are never ranked together otherwise. *(raw)* is "
-        "a method on the features as they are in the files, all others are on samples of unit length; "
-        "GRMSC_Naive has no raw row. The Yale views are derived from the images: not the features of "
-        "the paper.",
-        so_far("paper", shuffled),
-        cost(rows_of("paper") + earlier),
-    ]
-    if shuffled:
-        parts += [SHUFFLED, checked(shuffled), *sections(shuffled), changed(shuffled, earlier)]
-    parts += [EARLIER_ORDER, *sections(earlier), label_free()]
-    for order, rows in (("shuffled", complete("wide")), ("file", rows_of("wide", "file"))):
-        if rows:
-            parts.append(
-                f"## Five further data sets, {IN_ORDER[order]}\n\nWritten in `wide.toml`: every "
-                "method as it comes and a small grid for GRMSC; the slow ones only on MSRC-v1 and "
-                "BBC.\n"
-            )
-            parts += [so_far("wide", rows) if order == "shuffled" else "", lower(report(rows))]
-            parts.append(pictures(rows, "wide"))
-    return "\n\n".join(part.strip() for part in parts if part) + "\n"
+    return rendered(
+        "RESULTS.md.j2",
+        shuffled=shuffled,
+        earlier=earlier,
+        everything=rows_of("paper") + earlier,
+        label_free=label_free(),
+        wide=[("shuffled", complete("wide")), ("file", rows_of("wide", "file"))],
+    )
 
 
-IN_ORDER = {"shuffled": "samples shuffled", "file": "samples in the order of the file"}
-SHUFFLED = (
-    "## Samples shuffled\n\nEvery run shuffles the samples by its seed, and settings are chosen by "
-    "the mean of three seeds (the 20 best with the first seed are run with two more). Methods with "
-    "the same solution for every seed and order share it between the seeds; one job in twenty solves "
-    "afresh, as a check."
-)
-EARLIER_ORDER = (
-    "## Earlier: samples in the order of the file\n\nMost of these files are sorted by class. "
-    "These rows were run in the order of the file, with ties given to the lower row number, and "
-    "settings chosen with one seed: take the tuned scores as too high. "
-    "[What the order is worth](../docs/what-order-is-worth.md) for every method."
-)
-
-
-def sections(rows):
+def tables(rows):
     """The tables of one order of the samples."""
-    tables = with_baseline(lower(report(rows)), found(rows))
-    whole = "## All tables\n\n" + tables + "\n\n" + pictures(rows, "paper")
-    parts = (reached(rows), ladder(rows), comparison(rows), baseline(rows), whole)
-    return [re.sub("^#", "##", part, flags=re.M) for part in parts]
+    return {"rows": rows}
 
 
-def with_baseline(markdown, by):
+def with_baseline(rows):
     """The report, with the plain baseline in its comparison with the paper."""
-    lines, inside, done = [], False, set()
-    for line in markdown.splitlines():
+    by, lines, inside, done = found(rows), [], False, set()
+    for line in lower(report(rows)).splitlines():
         if line.startswith("#"):
             inside = line.endswith(COMPARISON)
         elif inside and line.startswith("The paper's values"):
@@ -231,13 +211,8 @@ COMPARISON = " Comparison with the paper"
 
 def pictures(rows, name):
     """Links to the figures of equal budgets, which show the rows that are in force."""
-    if rows and rows[0]["order"] != in_force(name)[0]["order"]:
-        return ""
-    links = [
-        f"![Expected best NMI on {dataset}](../docs/images/budget-{source}.png)"
-        for dataset, source in sources(rows).items()
-    ]
-    return "The curves of the equal budgets, drawn by `--figures`:\n\n" + "\n".join(links)
+    if rows and rows[0]["order"] == in_force(name)[0]["order"]:
+        return {"sources": sources(rows)}
 
 
 def so_far(name, rows):
@@ -245,15 +220,8 @@ def so_far(name, rows):
     pairs = protocol_of(name).pairs()
     wanted = Counter(source.label for _, source in pairs)
     done = Counter(dataset for dataset, _, _ in {pair_of(row) for row in rows})
-    if done == wanted:
-        return f"All of `{name}.toml` has been run with shuffled samples."
-    if not rows:
-        return f"**Not run yet:** `{name}.toml` with shuffled samples. `make reproduce` runs it."
     words = "; ".join(f"{label} {done[label]} of {n}" for label, n in wanted.items())
-    return (
-        f"**Run so far** with shuffled samples, methods of `{name}.toml`: {words}. `make reproduce` "
-        "goes on from there. What is not complete is not shown."
-    )
+    return {"name": name, "missing": done != wanted, "words": words if rows else ""}
 
 
 def checked(rows):
@@ -267,29 +235,21 @@ def checked(rows):
         for key, by in groups.items()
         if by["own"] and by["shared"]
     }
-    if not gaps:
-        return ""
-    (dataset, method, _), _ = worst = max(gaps, key=lambda key: abs(gaps[key]))
-    number = sum(len(groups[key]["own"]) for key in gaps)
-    outside = [
-        [key[0][0], key[0][1], _spread(groups[key]["shared"]), _each(groups[key]["own"])]
-        for key in gaps
-        if _beyond(groups[key]["own"], groups[key]["shared"])
-    ]
-    words = (
-        f"Of the final runs of methods that share, {number} solved afresh. Their NMI less that of the "
-        f"others of the same method and data set is {np.mean(list(gaps.values())):+.4f} in the mean "
-        f"and {gaps[worst]:+.4f} at most ({method} on {dataset}). A fresh solve has its samples in "
-        "another order, so that sums are rounded otherwise, and k-means starts from other samples "
-        "and can turn a difference in the last digit into other labels; it varies between seeds, too."
-    )
-    if not outside:
-        return words + " No fresh run lies outside the range of the shared ones."
-    header = ("data", "method", "shared runs", "runs solved afresh")
-    return (
-        f"{words} On {len(outside)} of {len(gaps)} pairs of a method and a data set, a fresh run lies "
-        f"outside the range of the shared ones (NMI):\n\n{table(header, outside)}"
-    )
+    if gaps:
+        (dataset, method, _), _ = worst = max(gaps, key=lambda key: abs(gaps[key]))
+        outside = [
+            [key[0][0], key[0][1], _spread(groups[key]["shared"]), _each(groups[key]["own"])]
+            for key in gaps
+            if _beyond(groups[key]["own"], groups[key]["shared"])
+        ]
+        return {
+            "number": sum(len(groups[key]["own"]) for key in gaps),
+            "mean": np.mean(list(gaps.values())),
+            "most": gaps[worst],
+            "where": f"{method} on {dataset}",
+            "outside": outside,
+            "pairs": len(gaps),
+        }
 
 
 def _beyond(own, shared):
@@ -327,34 +287,18 @@ def changed(rows, earlier):
             continue
         same = one.dataset, one.method, str(before.params)
         lines.append(
-            [one.dataset, one.method, selected(one), nmi(before), _plain(before_first.get(same)),
-             _plain(first.get(same)), nmi(one), f"{one.mean['nmi'] - before.mean['nmi']:+.4f}"]
+            [one.dataset, one.method, selected(one), nmi(before), plain(before_first.get(same)),
+             plain(first.get(same)), nmi(one), f"{one.mean['nmi'] - before.mean['nmi']:+.4f}"]
         )  # fmt: skip
-    if not lines:
-        return ""
-    header = ("data", "method", "selection", "order of the file", "its setting, first seed",
-              "the same, shuffled", "shuffled", "difference")  # fmt: skip
-    return "\n\n".join(
-        [
-            "### What shuffling changed (NMI)",
-            table(header, lines),
-            "*Order of the file* and *shuffled* are means of the final runs, each at the setting "
-            "chosen there; their *difference* has three causes. The samples are in another order; "
-            "ties no longer go to the lower row number, and so to the same class; and three seeds "
-            "instead of one choose the setting. The two columns between are single runs of the "
-            "setting chosen earlier, with the first seed: in the order of the file, and shuffled. "
-            "They leave out the third cause, but not the luck of k-means, which starts from other "
-            "samples when these are shuffled. A method without a grid has no such runs.",
-            *moved(rows, earlier),
-        ]
-    )
+    if lines:
+        return {"lines": lines, "moved": section("moved", rows, earlier)}
 
 
 def moved(rows, earlier):
     """Where another setting of GRMSC is chosen now: its scores before and after, and why."""
     new, old = found(rows), found(earlier)
     first, before_first = first_runs(rows), first_runs(earlier)
-    lines, words = [], []
+    lines, changes = [], []
     for dataset in sources(rows):
         key = dataset, "GRMSC", "tuned"
         now, before = new.get(key), old.get(key)
@@ -370,54 +314,28 @@ def moved(rows, earlier):
             if pair_of(row) == key and row["stage"] == "final" and row["params"] == now.params
         ]
         lines.append(
-            [dataset, setting(before), nmi(before), *map(_plain, tried[0]),
-             setting(now), *map(_plain, tried[1]), nmi(now), _spread(finals)]
+            [dataset, setting(before), nmi(before), *map(plain, tried[0]),
+             setting(now), *map(plain, tried[1]), nmi(now), _spread(finals)]
         )  # fmt: skip
-        words.append(f"- {dataset}: {_why(before, now, tried)}")
-    if not lines:
-        return []
-    header = ("data", "setting chosen earlier", "order of the file, mean", "first seed",
-              "first seed, shuffled", "setting chosen now", "order of the file, first seed",
-              "shuffled, first seed", "shuffled, mean", "shuffled, all runs")  # fmt: skip
-    return ["Where another setting of GRMSC is chosen now:", table(header, lines), "\n".join(words)]
+        changes.append(_change(dataset, before, now, tried))
+    if lines:
+        return {"lines": lines, "changes": changes}
 
 
-def _why(before, now, tried):
+def _change(dataset, before, now, tried):
     """What the rows say about a change of setting."""
     (chosen, shuffled), (passed, _) = tried
-    parts = []
-    if chosen is not None and chosen - before.mean["nmi"] > LEVEL:
-        parts.append(
-            f"the first seed alone chose the earlier setting, and was lucky: {chosen:.4f}, where the "
-            f"mean of its {before.runs} runs is {nmi(before)}."
-        )
-        if passed is not None and passed < chosen:
-            parts.append(
-                f"The present setting had {passed:.4f} with that seed and was passed over; the mean "
-                f"of its {now.runs} shuffled runs is {nmi(now)}."
-            )
-        if now.mean["nmi"] - before.mean["nmi"] > LEVEL:
-            parts.append(
-                "So the score rises with another setting. There are no further runs of it in the "
-                "order of the file: the rows do not tell how much of the rise is the choice by three "
-                "seeds, and how much the order."
-            )
-    elif shuffled is not None and before.mean["nmi"] - shuffled > LEVEL:
-        parts.append(
-            f"the earlier setting has {nmi(before)} in the order of the file and {shuffled:.4f} "
-            "shuffled."
-        )
-        if before.std["nmi"] < 10.0**-DIGITS:
-            parts.append(
-                f"All {before.runs} runs in the order of the file have the same score, so a lucky "
-                "k-means did not choose it: it was chosen, with one seed, on samples in the order of "
-                "the file, with ties given to the lower row number. What it loses is most likely what "
-                "these gave it; but shuffled it has one run."
-            )
-    else:
-        level = abs(now.mean["nmi"] - before.mean["nmi"]) <= LEVEL
-        parts.append("the two scores are level." if level else "the rows do not tell why.")
-    return " ".join(parts)
+    earlier, later = before.mean["nmi"], now.mean["nmi"]
+    return {
+        "dataset": dataset, "before": before, "now": now,
+        "chosen": chosen, "passed": passed, "shuffled": shuffled,
+        "lucky": chosen is not None and chosen - earlier > LEVEL,
+        "passed_over": passed is not None and chosen is not None and passed < chosen,
+        "rises": later - earlier > LEVEL,
+        "falls": shuffled is not None and earlier - shuffled > LEVEL,
+        "steady": before.std["nmi"] < 10.0**-DIGITS,
+        "level": abs(later - earlier) <= LEVEL,
+    }  # fmt: skip
 
 
 def lower(markdown):
@@ -438,17 +356,7 @@ def cost(rows):
         [one, "; ".join(sorted(machines[one])), count[one], f"{clock[one]:.2f}", f"{cpu[one]:.2f}"]
         for one in sorted(count)
     ]
-    heads = ("where", "processor", "jobs", "hours on the clock, summed", "hours of processor time")
-    words = (
-        "## What it cost\n\n" + table(heads, lines) + "\n\nJobs run side by side, and those on the "
-        "CPU shared it with other work, so the first hours are not those of a quiet machine; "
-        f"processor time is: on two cores {cpu[CPU] / 2:.1f} hours. Fits on the same data share "
-        "graphs and factorizations (`polyspan.sharing`), without which it would be more; the "
-        "seconds in the tables count what was shared, these hours do not."
-    )
-    if set(count) - {CPU}:
-        words += " The jobs on the card ran several at a time, and waited for each other."
-    return words
+    return {"lines": lines, "hours": cpu[CPU] / 2, "card": bool(set(count) - {CPU})}
 
 
 def reached(rows):
@@ -479,23 +387,18 @@ def reached(rows):
             [dataset, f"{paper:.4f}", nmi(unit), nmi(raw), nmi(plain), nmi(base),
              "-" if wanted != wanted else f"{wanted:.4f}", verdict, setting(unit)]
         )  # fmt: skip
-    if not lines:
-        return "## GRMSC beside the paper\n\nNot run yet."
-    tried = max(one.settings for one in by.values() if one.method == "GRMSC")
-    header = ("data", "paper", f"GRMSC tuned ({tried})", f"GRMSC (raw) tuned ({tried})", "GRMSC()",
-              PLAIN, "wanted", "reached", "tuned setting")  # fmt: skip
-    return (
-        "## GRMSC beside the paper (NMI)\n\n" + table(header, lines) + "\n\nWanted is the paper's "
-        f"figure less .01, and {NGS_WANTED} on NGs. The other five scores stand in the tables "
-        "below. The paper gives neither k nor the scaling; where the scaling is tuned like the rest "
-        "(the better of the two columns) "
-        f"{sum('yes' in line[7] for line in lines)} of {sum(line[6] != '-' for line in lines)} are "
-        "reached. Its deviations of zero suggest that its k-means had many restarts, as ours (20)."
-    )
+    return {
+        "lines": lines,
+        "tried": max((one.settings for one in by.values() if one.method == "GRMSC"), default=0),
+        "wanted": f"{sum('yes' in line[7] for line in lines)} of "
+        f"{sum(line[6] != '-' for line in lines)}",
+        "ngs": NGS_WANTED,
+    }
 
 
 def sources(rows):
-    return {row["dataset"]: row["source"]["name"] for row in sorted(rows, key=_paper_order)}
+    first = {row["dataset"]: row for row in rows}.values()
+    return {row["dataset"]: row["source"]["name"] for row in sorted(first, key=_paper_order)}
 
 
 def _paper_order(row):
@@ -505,7 +408,7 @@ def _paper_order(row):
 
 
 def ladder(rows):
-    by, lines, confirmed = found(rows), [], 0
+    by, lines, heads, confirmed = found(rows), [], [], 0
     for dataset in sources(rows):
         steps = [by.get((dataset, method, "tuned")) for method in LADDER]
         if any(one is None or "nmi" not in one.mean for one in steps):
@@ -521,16 +424,7 @@ def ladder(rows):
         base = nmi(by.get((dataset, "ConcatSpectral", "default")))
         lines.append([dataset, *(f"{value:.4f}" for value in values), base, verdict])
         heads = [f"{one.method} ({one.settings})" for one in steps]
-    text = table(("data", *heads, PLAIN, "order of Table 2"), lines) if lines else ""
-    if not lines:
-        return "## The ablation\n\nNot run yet."
-    return (
-        "## The ablation: LRR_BSV < MSC_Naive < GRMSC_Naive < GRMSC? (NMI, tuned, unit length)\n\n"
-        f"{text}\n\nIn brackets the settings tried; the plain baseline has one. Confirmed on "
-        f"{confirmed} of {len(lines)} data sets. GRMSC_Naive was tuned over "
-        "the same grid as GRMSC, k and orientation included; the paper does not say how far it "
-        "tuned its own."
-    )
+    return {"lines": lines, "heads": heads, "confirmed": confirmed}
 
 
 def comparison(rows):
@@ -546,30 +440,8 @@ def comparison(rows):
             [one.dataset, one.method, selected(one), f"{one.published['nmi'][0]:.4f}", nmi(one),
              f"{difference:+.4f}", word, nmi(base)]
         )  # fmt: skip
-    summary = ", ".join(f"{counts[word]} {word}" for word in ("above", "level", "below"))
-    why = [words for method, words in WHY.items() if any(line[1] == method for line in lines)]
-    return (
-        "## Every row of the paper (NMI)\n\n"
-        + table(("data", "method", "selection", "paper", "ours", "difference", "", PLAIN), lines)
-        + f"\n\n{summary} (level: within {LEVEL}). Why:\n\n"
-        + "\n".join(f"- {words}" for words in why)
-    )
-
-
-# What explains a difference, once the row that shows it has been run.
-WHY = {
-    "LRR_BSV (raw)": "The paper's LRR and RMSC rows are those of raw features: see the settings "
-    "nearest to them in [the open points](../docs/paper-open-points.md).",
-    "GRMSC": "The paper does not say k, which decides much; our grid has seven values of it.",
-    "GRMSC (raw)": "Nor does it say how features were scaled; unit length is better on NGs and "
-    "BBCSport, raw features are on Movies617.",
-    "GRMSC_Naive": "GRMSC_Naive was tuned here over k and both orientations too.",
-    "LMSC (as released)": "LMSC's published row comes from a program with a sign error.",
-    "MLRSSC (raw, lam 1)": "MLRSSC's paper has raw features and lam 1. `MLRSSC (raw)` has our "
-    "default of 100, which is for samples of unit length.",
-    "AMGL (one start)": "AMGL's spread is that of k-means: with one start it is there, with twenty "
-    "it is mostly gone.",
-}
+    words = ", ".join(f"{counts[word]} {word}" for word in ("above", "level", "below"))
+    return {"lines": lines, "counts": words, "level": LEVEL}
 
 
 def baseline(rows):
@@ -592,61 +464,26 @@ def baseline(rows):
                 [dataset, selected(plain), nmi(plain), f"{len(group) - len(better)} of {len(group)}",
                  f"{best.method} {nmi(best)}, {selected(best)}", "no" if better else "**yes**"]
             )  # fmt: skip
-    header = ("data", "selection", "ConcatSpectral", "methods that it beats", "best other",
-              "beats everything")  # fmt: skip
-    return (
-        "## The plain baseline (NMI)\n\nUnit length, concatenate, k-NN graph, spectral clustering: "
-        "what a user would try first.\n\n" + table(header, lines)
-    )
-
-
-def methods_page():
-    """Every method beside its reference, from the rows of benchmarks/methods.py."""
-    return _script("methods").stored_page()
-
-
-def _script(name):
-    """Another script of this folder, as a module."""
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).parent / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return {"lines": lines}
 
 
 def label_free():
     """The rows of benchmarks/label_free.py: means of the present rule, and those of the earlier."""
-    benchmark = _script("label_free")
-    path = STORES / "label_free.jsonl"
-    if not path.is_file():
-        return ""
-    means = benchmark.summaries()
-    last = {row["dataset"]: row for row in read_rows(path) if "rule" not in row}
-    parts = [
-        ("## Label-free: `ConsensusClusterer` (NMI)", "The number of classes is given, no label is "
-         "seen, samples are shuffled; means of the seeds. The rule was chosen with scores on these "
-         "sets in sight. Printed by `python benchmarks/label_free.py`.", means, LABEL_FREE),
-        ("### By the earlier pool and rule", "GRMSC and early fusion, the worst quarter left out; "
-         f"{_single(last)}. The number of classes is given, no label is seen, and this rule, too, was "
-         "chosen with scores on these sets in sight. The samples are in the order of the file: these "
-         "rows name no order, and the script did not shuffle then. Beyond 4,000 samples the settings "
-         "are those of `AnchorGRMSC`.",
-         last, {k: v for k, v in (LABEL_FREE | EARLIER).items() if k != "snf"}),
-    ]  # fmt: skip
-    return "\n\n".join(
-        f"{head}\n\n{words}\n\n"
-        + table(
-            list(names.values()),
-            [[_plain(row.get(name, "-")) for name in names] for row in rows.values()],
+    import label_free
+
+    rows = page_tables.read(STORES / "label_free.jsonl")
+    last = {row["dataset"]: row for row in rows if "rule" not in row}
+    parts = {"now": label_free.summaries(), "earlier": last}
+    columns = {"now": LABEL_FREE, "earlier": LABEL_FREE | EARLIER}
+    columns["earlier"].pop("snf")
+    made = {
+        part: table(
+            columns[part].values(),
+            [[plain(row.get(name, "-")) for name in columns[part]] for row in rows.values()],
         )
-        for head, words, rows, names in parts
-        if rows
-    )
-
-
-def _single(rows):
-    """How often every data set was run."""
-    seeds = {row["seed"] for row in rows.values()}
-    return "single runs with seed " + _list([str(seed) for seed in sorted(seeds)])
+        for part, rows in parts.items()
+    }
+    return made | {"seeds": listed(sorted({str(row["seed"]) for row in last.values()}))}
 
 
 LABEL_FREE = {
@@ -662,146 +499,57 @@ LABEL_FREE = {
 EARLIER = {"n_clusters_found": "clusters counted"}
 
 
-def _plain(value, digits=4):
-    if value is None:
-        return "-"
-    return f"{value:.{digits}f}" if isinstance(value, float) else value
-
-
 # --- docs/paper-open-points.md ---
-
-OPEN = {
-    "orientation published": "the graphs act on the rows of Z, as in the printed update",
-    "sigma_2 first": "the second order uses the first order's sigma (the same letter in the paper)",
-    "k = 10": "ten neighbors",
-    "k = 15": "fifteen neighbors",
-    "k = 60": "sixty neighbors",
-    "k = 150": "150 neighbors",
-    "graphs of raw features": "graphs built from unscaled features",
-    "alpha = 0": "no complementary graph",
-    "sparse affinity": "only ten entries kept in each column of Z",
-    "one k-means start": "k-means started once instead of twenty times",
-    "20 iterations": "stopped after the paper's 20 iterations",
-}
-
-ERRATA = [
-    ("soft threshold, second case", "`x + eps if x - eps < 0`", "`x + eps if x + eps < 0`"),
-    (
-        "right-hand side of the Z step",
-        "`+ mu X^T E`, no `Y2`",
-        "corrected to the derivative of the Lagrangian: `sum_k X_k^T (Y1_k + mu (X_k - E_k)) + mu Q - Y2`",
-    ),
-    ("singular value decomposition", "`U S V`", "`U S V^T`"),
-    (
-        "side of the regularizer",
-        "defined on columns of Z, but written as `Tr(Z^T L Z)`, which acts on rows",
-        'both: `orientation="samples"` (the definition, default) and `"published"`',
-    ),
-    ("neighbors k", "not given", "a parameter; the default is 30"),
-    (
-        "sigma of the second order",
-        "the same letter as for the first order",
-        '`second_width="own"`, the median of its own distances, and `"first"`',
-    ),
-    ("convergence", "within 20 iterations", "{iterations} iterations to 1e-6 at the defaults"),
-    ("start", "Z random", "the start makes no difference when lam1 / mu_0 is large"),
-    (
-        "alpha",
-        "fixed at 0.001",
-        "the complementary graph is dense: lower alpha like 1/n for many thousands of samples",
-    ),
-]
 
 
 def open_page():
     opened, rows = in_force("open"), in_force("paper")
     by, paper = found(opened), found(rows)
     datasets = list(sources(opened or rows))
-    short = [name.split(" (")[0] for name in datasets]
-    lines = [["GRMSC()", *(nmi(by.get((d, "GRMSC()", "default")), 3) for d in datasets), ""]]
     base = [paper.get((d, "ConcatSpectral", "default")) for d in datasets]
-    lines.append([PLAIN, *(nmi(one, 3) for one in base), "for comparison: the plain baseline"])
-    for method, words in OPEN.items():
-        cells = []
-        for dataset in datasets:
-            one, plain = (by.get((dataset, m, "default")) for m in (method, "GRMSC()"))
-            if one is None or "nmi" not in one.mean or plain is None:
-                cells.append("-")
-                continue
-            change = one.mean["nmi"] - plain.mean["nmi"]
-            cells.append(f"{nmi(one, 3)} ({change:+.3f})")
-        lines.append([method, *cells, words])
-    spread = [
-        [method, *(_std(by.get((d, method, "default"))) for d in datasets)]
-        for method in ("GRMSC()", "one k-means start")
-    ]
+
+    def effects(choices):
+        """The lines of the choices: NMI, and the difference from GRMSC()."""
+        usual = [by.get((d, "GRMSC()", "default")) for d in datasets]
+        yield ["GRMSC()", *(nmi(one, 3) for one in usual), ""]
+        yield [PLAIN, *(nmi(one, 3) for one in base), "for comparison: the plain baseline"]
+        for method, words in choices.items():
+            changed = [by.get((d, method, "default")) for d in datasets]
+            yield [method, *map(_effect, changed, usual), words]
+
     protocol = [
         [name, *(_mean_std(paper.get((d, name, "tuned"))) for d in datasets)]
         for name, _ in PROTOCOL
     ]
-    published = [
+    protocol += [
         [f"*paper: {row}*", *(_published(d, row, rows) for d in datasets)]
         for row in dict.fromkeys(row for _, row in PROTOCOL)
     ]
-    both = sorted(protocol + published, key=lambda line: _protocol_place(line[0]))
-    both.append([f"{PLAIN}, default", *(_mean_std(one) for one in base)])
-    effects = ["The effect of each choice is not shown yet: the runs of `open.toml` are missing.\n"]
-    if opened:
-        effects = [
-            "## What each choice does\n",
-            "NMI, mean of 30 runs; in brackets the difference from `GRMSC()` (k = 30, lam1 = 100, "
-            "lam2 = 1000). One choice is changed at a time, and nothing is tuned again after the "
-            "change. So this shows how much depends on the choice, not which one is best after "
-            "tuning; for the tuned tables in [RESULTS.md](../benchmarks/RESULTS.md), the grid had "
-            "both orientations and seven k.\n",
-            table(("choice", *short, "meaning"), lines) + "\n",
-            "## What varies between thirty runs\n",
-            "Standard deviation of NMI over 30 seeds. The solver does not depend on the seed: even "
-            "a random start of Z changes nothing visible. Only k-means varies, and with its twenty "
-            "restarts it varies little.\n",
-            table(("", *short), spread) + "\n",
-        ]
-    return (
-        "\n".join(
-            [
-                "# What the paper leaves open\n",
-                "Read this page if you implement GRMSC yourself, or wonder why your scores or ours "
-                "differ from those in the paper. The first table lists errors in the paper and "
-                "choices that it does not state, and what polyspan does. The others show how much "
-                "the choices change the scores: the width of the second order (sigma), alpha and "
-                "the scaling of the features change them most.\n",
-                "Made by `python benchmarks/results.py` from rows of `open.toml` (samples "
-                f"{order_words(opened)}) and `paper.toml` (samples {order_words(rows)}) in "
-                "`benchmarks/results`.\n",
-                "## Errata and open points\n",
-                table(("where", "in the paper", "in polyspan"), ERRATA).format(
-                    iterations=_iterations(opened)
-                )
-                + "\n",
-                *effects,
-                "## The protocol of the comparison\n",
-                "The paper does not say how it scaled the features. This table has the NMI, with its "
-                "standard deviation in brackets, of our runs on raw features and on samples of unit "
-                "length, tuned on the labels with the same grids (settings tried: LRR_BSV 9, RMSC 5, "
-                "LMSC 4; AMGL has nothing to tune), the paper's own rows, and the plain baseline.\n",
-                table(("", *short), both) + "\n",
-                *(f"- {words}" for method, words in OPEN_WHY.items() if ran(paper, method)),
-                "\n## Raw features or unit length\n",
-                "Which scaling did the paper use? For its LRR and RMSC rows, this table has the setting "
-                "of our tuning grid whose NMI comes nearest, on raw features and on samples of unit "
-                "length.\n",
-                nearest(rows),
-            ]
-        )
-        + "\n"
+    protocol.sort(key=lambda line: _protocol_place(line[0]))
+    lines, close = nearest(rows)
+    return rendered(
+        "paper-open-points.md.j2",
+        opened_order=order_words(opened),
+        paper_order=order_words(rows),
+        iterations=_iterations(opened),
+        short=[name.split(" (")[0] for name in datasets],
+        effects=effects,
+        spread=[
+            [method, *(_std(by.get((d, method, "default"))) for d in datasets)]
+            for method in ("GRMSC()", "one k-means start")
+        ],
+        protocol=[*protocol, [f"{PLAIN}, default", *map(_mean_std, base)]],
+        tuned={method for (_, method, selection), one in paper.items() if selection == "tuned"},
+        nearest=lines,
+        close=close,
+        near=NEAR,
     )
 
 
-OPEN_WHY = {
-    "LMSC (as released)": "LMSC's published row comes from a program with a sign error, which "
-    "*LMSC (as released)* reproduces.",
-    "AMGL (one start)": "AMGL's spread in the paper is that of k-means with a single start.",
-}
+def _effect(one, usual):
+    if one is None or "nmi" not in one.mean or usual is None:
+        return "-"
+    return f"{nmi(one, 3)} ({one.mean['nmi'] - usual.mean['nmi']:+.3f})"
 
 
 def order_words(rows):
@@ -818,7 +566,7 @@ def _iterations(rows):
 
 
 def nearest(rows):
-    """Tuning rows that come closest to what the paper prints."""
+    """Tuning rows that come closest to what the paper prints, and how many come close."""
     lines, close = [], defaultdict(list)
     for name in ("LRR_BSV", "RMSC"):
         for dataset, source in sources(rows).items():
@@ -843,13 +591,7 @@ def nearest(rows):
                 close[method].append(abs(one["nmi"] - published["nmi"][0]) <= NEAR)
             lines.append([name, dataset, f"{published['nmi'][0]:.4f}", *cells])
     words = "; ".join(f"{m} on {sum(hits)} of {len(hits)} data sets" for m, hits in close.items())
-    header = ("row", "data", "paper", "closest on raw features", "closest on unit length")
-    return table(header, lines) + f"\n\nWithin {NEAR} of the paper: {words}."
-
-
-def ran(by, method):
-    """Whether there are tuned runs of a method, on any data set."""
-    return any(m == method and s == "tuned" and one.mean for (_, m, s), one in by.items())
+    return lines, words
 
 
 PROTOCOL = (
@@ -890,11 +632,11 @@ README_RUNS = (("GRMSC", "tuned"), ("GRMSC", "default"), ("ConcatSpectral", "def
 def readme():
     """README with the parts between the marks made anew."""
     text = (HERE.parent / "README.md").read_text("utf-8")
-    makers = {"label-free": readme_label_free, "short-list": readme_list, "grmsc": readme_grmsc}
-    for mark, make in makers.items():
+    parts = {"label-free": "label_free", "short-list": "list", "grmsc": "grmsc"}
+    for mark, part in parts.items():
         begin, end = f"<!-- {mark}: made by benchmarks/results.py -->", f"<!-- end of {mark} -->"
         head, rest = text.split(begin)
-        text = f"{head}{begin}\n{make()}\n{end}{rest.split(end)[1]}"
+        text = f"{head}{begin}\n{section(f'readme_{part}')}\n{end}{rest.split(end)[1]}"
     return text
 
 
@@ -902,12 +644,7 @@ def readme_list():
     """How often the short list holds the number of classes."""
     ours = page_tables.rows_for("count-right")[0]
     first, _, all_sets = ours["1"].partition(" of ")
-    return (
-        "If the number is estimated, there is a [short list]"
-        "(docs/choosing-without-labels.md#how-many-clusters) of at most five, which holds the number "
-        f"of classes, within 1 or 10%, on {ours['5']} of {all_sets} data sets; its first number is "
-        f"right on {first}."
-    )
+    return {"first": first, "five": ours["5"], "all": all_sets}
 
 
 def readme_grmsc():
@@ -937,63 +674,49 @@ def readme_grmsc():
         words = ", ".join(f"{value:g}" if not isinstance(value, str) else value for value in used)
         name = dataset + " \\*" * (not shuffled)
         lines.append([name, f"{paper:.4f}", *cells, f"{words} ({tuned.settings} tried)"])
-    header = ("data", "paper", "GRMSC, tuned", "GRMSC()", PLAIN, "ConcatKMeans()", "tuned setting")
-    notes = [
-        f"Our tuned GRMSC is above the paper's score on {_list(above)}, below it on {_list(below)}.",
-        f"`GRMSC()` loses to the plain `{PLAIN}` on {_list(lost)}.",
-        'A simpler variant, `GRMSC(regularizer="first_order")`, which the paper calls GRMSC_Naive, '
-        f"is better than GRMSC when both are tuned on {_list(naive)}.",
-        *(
-            f"{dataset.split(' (')[0]} is left out: our features are computed from the images and are "
-            "not those of the paper. [benchmarks/RESULTS.md](benchmarks/RESULTS.md) has its scores."
-            for dataset in sources(rows_of("paper"))
-            if "not the paper's features" in dataset
-        ),
+    left_out = [
+        dataset.split(" (")[0]
+        for dataset in sources(rows_of("paper"))
+        if "not the paper's features" in dataset
     ]
-    if earlier:
-        notes.append(
-            "\\* samples in the order of the file, ties given to the lower row number, and the "
-            "setting chosen with one seed: the tuned score is too high. Not yet run with shuffled "
-            "samples."
-        )
-    return table(header, lines) + "\n\n" + "\n".join(f"- {words}" for words in notes)
+    return {"lines": lines, "above": above, "below": below, "lost": lost, "naive": naive,
+            "left_out": left_out, "earlier": earlier}  # fmt: skip
 
 
 def readme_label_free():
     """Where the consensus stands beside the plain baseline and SNF."""
-    means = _script("label_free").summaries()
+    import label_free
+
+    means = label_free.summaries()
     lines = [
-        [name, row["n"], *(_plain(row[column], 3) for column in ("nmi", "plain", "snf"))]
+        [name, row["n"], *(plain(row[column], 3) for column in ("nmi", "plain", "snf"))]
         for name, row in means.items()
         if name in README_LABEL_FREE
     ]
     behind = {
-        words: [name for name, row in means.items() if (row[column] or 0) > row["nmi"]]
-        for column, words in (("plain", PLAIN), ("snf", "SNF()"))
+        column: [name for name, row in means.items() if (row[column] or 0) > row["nmi"]]
+        for column in ("plain", "snf")
     }
-    told = "; ".join(f"behind `{words}` on {_list(names)}" for words, names in behind.items())
-    header = ("data", "samples", "consensus", PLAIN, "SNF()")
-    return table(header, lines) + f"\n\nOf all {len(means)} data sets it is {told}."
+    return {"lines": lines, "all": len(means)} | behind
 
 
 README_LABEL_FREE = ("breast_tcga", "nutrimouse", "handwritten", "hdigit", "ngs", "msrc_v1",
                      "prokaryotic")  # fmt: skip
 
 
-def _list(words):
-    words = list(words)
-    if len(words) < 2:
-        return "".join(words) or "none"
-    return f"{', '.join(words[:-1])} and {words[-1]}"
-
-
 # --- docs/what-order-is-worth.md ---
+
+
+def order_rows():
+    """Of both orders; the latest of every job."""
+    return [*rows_of("order", "sorted"), *rows_of("order")]
 
 
 def order_page():
     """What every method gains when the samples are sorted by class."""
-    benchmark = _script("order")
-    rows = latest(read_rows(benchmark.STORE)) if benchmark.STORE.is_file() else []
+    import order as benchmark
+
+    rows = order_rows()
     effects, lines, bad = benchmark.effects(rows), [], []
     for method in sorted(effects, key=lambda name: (name == benchmark.SEES, name.lower())):
         by = effects[method]
@@ -1021,55 +744,30 @@ def order_page():
         lost = defaultdict(list)
         for method, name in sorted(pairs):
             lost[method].append(name)
-        return "; ".join(f"{method} on {_list(lost[method])}" for method in lost)
+        return "; ".join(f"{method} on {listed(lost[method])}" for method in lost)
 
-    header = ("method", "data sets", "sorted by class", "shuffled", "sorted - shuffled",
-              "two standard errors", "blind", "largest effect")  # fmt: skip
-    verdict = (
-        "With its defaults every method is blind to the order by this measure."
-        if not bad
-        else f"Not blind by this measure: {_list(bad)}."
-    )
-    return (
-        "\n\n".join(
-            [
-                "# What the order of a file is worth",
-                "Most public files are sorted by class. A method that sees the order of the samples sees "
-                "the classes there. This page shows what every method of polyspan, with its defaults, "
-                "gains when the samples are sorted by class instead of shuffled; "
-                "[The order of the samples](order-of-samples.md) says what polyspan does so that it is "
-                "nothing, and how to measure it for any other method.",
-                "![NMI sorted by class minus NMI shuffled, for every method on every data set]"
-                "(images/order-effect.png)",
-                f"NMI, mean of {benchmark.SEEDS} seeds, then over the data sets: "
-                f"{_list(names)}. A method counts as blind if the mean effect is at most "
-                f"{NEGLIGIBLE} or two standard errors, from the spread over the seeds. "
-                f"*{benchmark.SEES}* is t-SVD-MSC in the order that it is given, as its authors' program "
-                "has it; its Fourier transform runs along the samples.",
-                table(header, lines),
-                verdict,
-                "Methods with the same solution for every seed and order share it between the seeds "
-                "of an order, not between the orders. LRR and SSC take one view: the one that agrees most "
-                "with the others is taken. "
-                f"On {_list([name for name in names if name in cards])} fits of methods that have a "
-                "parameter `device` ran on a GPU.",
-                *([f"Left out, because a fit took too long: {told(slow)}."] if slow else []),
-                *([f"Not run to the end: {told(begun)}."] if begun else []),
-                *([f"Data sets not run yet: {_list(absent)}."] if absent else []),
-                "Made by `python benchmarks/results.py --figures` from the rows of "
-                "`python benchmarks/order.py effect` in `benchmarks/results/order.jsonl.gz`.",
-            ]
-        )
-        + "\n"
+    return rendered(
+        "what-order-is-worth.md.j2",
+        seeds=benchmark.SEEDS,
+        names=names,
+        negligible=NEGLIGIBLE,
+        sees=benchmark.SEES,
+        lines=lines,
+        bad=bad,
+        cards=[name for name in names if name in cards],
+        slow=told(slow),
+        begun=told(begun),
+        absent=absent,
     )
 
 
 def plot_order():
     """The effects as dots: one row per method, one dot per data set."""
+    import order as benchmark
+
     from polyspan.figures import FAINT, INK, LINES, new_figure
 
-    benchmark = _script("order")
-    effects = benchmark.effects(read_rows(benchmark.STORE))
+    effects = benchmark.effects(order_rows())
     means = {method: benchmark.mean_effect(by)[0] for method, by in effects.items()}
     order = sorted(effects, key=lambda name: abs(means[name]))
     figure = new_figure(6.4, 1.0 + 0.22 * len(order))
@@ -1094,9 +792,8 @@ def plot_order():
 
 
 def draw_figures():
+    from harness.figures import plot_budgets, plot_grid, plot_method, plot_scores
     from polyspan import GRMSC
-    from polyspan.bench.budgets import budgets
-    from polyspan.bench.figures import plot_budgets, plot_grid, plot_method, plot_scores
     from polyspan.datasets import load_dataset
     from polyspan.figures import plot_convergence, save_figure
     from polyspan.inputs.scaling import scale_views
@@ -1123,10 +820,9 @@ def draw_figures():
 
 def made_from():
     """Picture -> hash of the numbers in it, for the pictures that are drawn from rows."""
-    from polyspan.bench.budgets import budgets
+    import order as benchmark
 
-    rows, benchmark = in_force("paper"), _script("order")
-    effects = benchmark.effects(read_rows(benchmark.STORE))
+    rows, effects = in_force("paper"), benchmark.effects(order_rows())
     numbers = {
         "figure3": [
             [row["params"], row["seed"], row["nmi"]]
@@ -1165,13 +861,47 @@ def _rounded(value):
     return round(value, 6) if isinstance(value, float) else value
 
 
+# --- all pages ---
+
+
+def methods_page():
+    """Every method beside its reference, from the rows of benchmarks/methods.py."""
+    import methods
+
+    return methods.stored_page()
+
+
+DOCS = HERE.parent / "docs"
+PAGES = {
+    HERE / "RESULTS.md": results_page,
+    HERE / "METHODS.md": methods_page,
+    DOCS / "paper-open-points.md": open_page,
+    DOCS / "what-order-is-worth.md": order_page,
+    HERE.parent / "README.md": readme,
+    **{path: partial(page_tables.filled, path) for path in page_tables.pages()},  # only the tables
+}
+SECTIONS = {
+    made.__name__: made
+    for made in (so_far, cost, checked, tables, reached, ladder, comparison, baseline, pictures,
+                 changed, moved, readme_list, readme_grmsc, readme_label_free)
+}  # fmt: skip
+ENV = Environment(
+    loader=FileSystemLoader(HERE / "pages"), trim_blocks=True, lstrip_blocks=True,
+    undefined=StrictUndefined,
+)  # fmt: skip
+ENV.globals |= {"section": section, "table": table, "nmi": nmi, "PLAIN": PLAIN,
+                "with_baseline": with_baseline}  # fmt: skip
+ENV.globals["report"] = lambda rows: lower(report(rows)).strip()
+ENV.filters |= {"listed": listed, "deeper": lambda text: re.sub("^#", "##", text, flags=re.M)}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--figures", action="store_true")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
-    for path in PAGES:
-        path.write_text(page(path), "utf-8")
+    for path, made in PAGES.items():
+        path.write_text(made(), "utf-8")
         print("wrote", path.relative_to(HERE.parent))
     if args.figures:
         draw_figures()

@@ -29,7 +29,6 @@ benchmarks/results/scale.jsonl; the exponent is that of time in n between the la
 """
 
 import argparse
-import json
 import multiprocessing
 import os
 import resource
@@ -40,7 +39,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import numpy as np
-from page_tables import read
+from page_tables import append, read
 from page_tables import show as show_table
 from peers import PEERS
 
@@ -317,8 +316,7 @@ def show(rows):
     done = []
     for row in rows:
         print(line(row), flush=True)
-        with RESULTS.open("a") as file:
-            file.write(json.dumps(stamp | row) + "\n")
+        append(RESULTS, stamp | row)
         done.append(row)
     growth(done)
 

@@ -16,7 +16,6 @@ and appended to benchmarks/results/speed.jsonl.
 """
 
 import argparse
-import json
 import os
 import platform
 import resource
@@ -31,6 +30,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
 
 import literal  # noqa: E402
+from page_tables import append  # noqa: E402
 
 from polyspan import GRMSC, ConcatSpectral, __version__  # noqa: E402
 from polyspan.clustering.affinity import affinity_matrix  # noqa: E402
@@ -290,10 +290,7 @@ def show(rows, title):
         done.append(row)
     stamp = {"title": title, "date": time.strftime("%Y-%m-%d"), "polyspan": __version__,
              "numpy": np.__version__, "cores": os.cpu_count()}  # fmt: skip
-    path = HERE / "results" / "speed.jsonl"
-    path.parent.mkdir(exist_ok=True)
-    with path.open("a") as file:
-        file.writelines(json.dumps(stamp | row) + "\n" for row in done)
+    append(HERE / "results" / "speed.jsonl", *(stamp | row for row in done))
 
 
 def main():

@@ -95,7 +95,6 @@ MODULES = {
     "polyspan.report": "The report of a fit as one HTML file.",
     "polyspan.runtime.cache": "Sharing work between fits on the same data.",
     "polyspan.solvers.loop": "The loop around a solver, and how to watch it.",
-    "polyspan.bench": "Comparisons of methods.",
     "polyspan.base": "The base classes, for those who write a method.",
 }
 

@@ -4,7 +4,8 @@ Comparing methods
 
 All methods take the same views and have the same interface, so comparing them takes one loop.
 The data are planted: three subspaces in two views, with noise and some outliers.
-One data set and one seed prove little; for a real comparison see `polyspan bench`.
+One data set and one seed prove little; for a real comparison run several seeds on several data
+sets, as ``benchmarks/`` in the repository does.
 """
 
 # %%

@@ -1,11 +1,12 @@
 """Helpers for tests with many cases, and for tests of scripts."""
 
 import importlib.util
-import sys
 from contextlib import contextmanager
 from pathlib import Path
 
 from hypothesis import settings
+
+BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
 
 
 def examples(count, **more):
@@ -25,10 +26,7 @@ def case(*words):
 
 def benchmark(name):
     """A script of the folder benchmarks, as a module."""
-    path = Path(__file__).resolve().parents[1] / "benchmarks" / f"{name}.py"
-    if str(path.parent) not in sys.path:  # scripts import each other
-        sys.path.append(str(path.parent))
-    spec = importlib.util.spec_from_file_location(name, path)
+    spec = importlib.util.spec_from_file_location(name, BENCHMARKS / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -295,18 +295,18 @@ def call_file(rng, folder):
 
 def call_store(rng, folder):
     """Read a spoiled store, and make tables of it."""
-    from polyspan.bench import append_row, read_rows, report
-    from polyspan.bench.store import FIELDS
+    sys.path.append(str(Path(__file__).resolve().parents[1] / "benchmarks"))
+    from stored_rows import made
 
-    store = folder / "store.jsonl"
-    store.unlink(missing_ok=True)
-    kinds = {str: "x", dict: {"name": "x"}, int: 1, bool: True}
-    row = {name: kinds[several[0]] for name, several in FIELDS.items()}
-    for seed in range(3):
-        status = {"seed": seed, "stage": "final", "status": "ok", "selection": "default"}
-        append_row(store, row | status | {"nmi": float(rng.random()), "key": str(seed)})
+    from harness import append_rows, read_rows, report
+
+    store = folder / "store.db"
+    for path in folder.glob("store.db*"):
+        path.unlink()
+    final = {"stage": "final", "selection": "default"}
+    append_rows(store, [made(seed, **final, nmi=float(rng.random())) for seed in range(3)])
     store.write_bytes(spoiled(rng, store.read_bytes()))
-    rows = read_rows(store, fields=FIELDS, tell=lambda _: None)
+    rows = read_rows(store, tell=lambda _: None)
     if rows:
         report(rows)
 

@@ -2,8 +2,8 @@
 
     make kills                    or: python tests/kills.py --bench 50 --dask 20 --fit 20
 
-- bench: `polyspan bench run` is killed and started again until it ends, into one store; then every
-  job must have one row, with the scores of a run that nobody killed.
+- bench: `python -m benchmarks run` is killed and started again until it ends, into one store; then
+  every job must have one row, with the scores of a run that nobody killed.
 - dask: a worker of a Dask cluster is killed during a fit, whose labels must be those of a fit in
   memory.
 - fit: `polyspan fit --force` is killed while it replaces the files of an earlier run; every file
@@ -46,10 +46,14 @@ grid = {lam1 = [1.0, 10.0, 100.0]}
 """
 
 
-def polyspan(*words):
-    """Start the command in a process."""
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def start(module, *words):
+    """Start a command in a process."""
     return subprocess.Popen(
-        [sys.executable, "-m", "polyspan", *map(str, words)],
+        [sys.executable, "-m", module, *map(str, words)],
+        cwd=ROOT,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
@@ -69,8 +73,9 @@ def killed(process, seconds):
 
 def bench(kills, rng):
     """Kill benchmarks; returns counts."""
-    from polyspan.bench import read_rows
-    from polyspan.bench.store import identity
+    sys.path.append(str(ROOT / "benchmarks"))
+    from harness import read_rows
+    from harness.store import identity
     from polyspan.metrics import SCORES
 
     def scores(rows):
@@ -81,17 +86,17 @@ def bench(kills, rng):
         folder = Path(name)
         protocol = folder / "kills.toml"
         protocol.write_text(PROTOCOL)
-        command = ("bench", "run", protocol, "--jobs", "1", "--store")
+        command = ("benchmarks", "run", protocol, "--jobs", "1", "--store")
         started = time.monotonic()
-        assert polyspan(*command, folder / "whole.jsonl.gz").wait() == 0
+        assert start(*command, folder / "whole.db").wait() == 0
         longest = time.monotonic() - started
-        wanted = scores(read_rows(folder / "whole.jsonl.gz"))
+        wanted = scores(read_rows(folder / "whole.db"))
         while found["kills"] < kills:
-            store = folder / f"killed{found['runs']}.jsonl.gz"
-            while killed(polyspan(*command, store), rng.uniform(0.5, 1.1) * longest):
+            store = folder / f"killed{found['runs']}.db"
+            while killed(start(*command, store), rng.uniform(0.5, 1.1) * longest):
                 found["kills"] += 1
                 if found["kills"] >= kills:
-                    assert polyspan(*command, store).wait() == 0
+                    assert start(*command, store).wait() == 0
                     break
             rows = read_rows(store)
             found["runs"] += 1
@@ -157,9 +162,9 @@ def fit(kills, rng):
         names = ("labels.csv", "labels.json", "report.html")
 
         def command(clusters):
-            return polyspan("fit", folder / "a.npy", folder / "b.npy", "--method", "concatkmeans",
-                            "--clusters", clusters, "--out", folder / names[0], "--report",
-                            folder / names[2], "--force")  # fmt: skip
+            return start("polyspan", "fit", folder / "a.npy", folder / "b.npy", "--method",
+                         "concatkmeans", "--clusters", clusters, "--out", folder / names[0],
+                         "--report", folder / names[2], "--force")  # fmt: skip
 
         def state():
             """What of a run shows: its number of clusters, read from each file."""

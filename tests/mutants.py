@@ -23,6 +23,7 @@ from pathlib import Path
 from mutants_list import MUTANTS
 
 ROOT = Path(__file__).resolve().parent.parent
+SOURCES = (ROOT / "src/polyspan", ROOT / "benchmarks/harness")
 LIMIT = 300  # seconds for one mutant; a change that makes a loop endless is noticed, too
 OUTCOMES = {0: "survived", 1: "killed", None: "killed"}  # by the exit status of pytest
 
@@ -62,10 +63,10 @@ def code_lines(node):
     return [(first, doc.lineno - 1), (doc.end_lineno, last)]
 
 
-def apply(mutant, src):
+def apply(mutant):
     """Return the path of the module that a mutant changes, and its changed text."""
     module, _, name = mutant.where.rpartition(":")  # the module may have a folder before it
-    places = [row for row in definitions(src) if row[1] == name]
+    places = [row for src in SOURCES for row in definitions(src) if row[1] == name]
     if module:
         places = [row for row in places if f"/{row[0]}".endswith(f"/{module}")]
     if len(places) != 1:
@@ -105,7 +106,7 @@ def make_copy(folder):
     """Copy the source and the tests; link everything else that the tests read."""
     folder.mkdir()
     for path in ROOT.iterdir():
-        if path.name in ("src", "tests"):
+        if path.name in ("src", "tests", "benchmarks"):
             ignore = shutil.ignore_patterns("__pycache__")
             shutil.copytree(path, folder / path.name, ignore=ignore)
         elif not path.name.startswith("."):
@@ -142,7 +143,7 @@ def run_mutant(mutant, copies):
     started = time.perf_counter()
     try:
         files = [str(path.relative_to(ROOT)) for path in files_of(mutant, ROOT / "tests")]
-        path, text = apply(mutant, ROOT / "src/polyspan")
+        path, text = apply(mutant)
         place = folder / path.relative_to(ROOT)
         place.write_text(text, "utf-8")
         try:
@@ -204,7 +205,7 @@ def check(mutants):
     for mutant in mutants:
         try:
             files_of(mutant, ROOT / "tests")
-            apply(mutant, ROOT / "src/polyspan")
+            apply(mutant)
         except NotApplicable as error:
             bad += 1
             print(error)

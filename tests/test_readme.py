@@ -1,4 +1,4 @@
-"""What the README shows runs as shown; bench/test_results.py holds its figures."""
+"""What the README shows runs as shown; benchmarks/test_results.py holds its figures."""
 
 import re
 from pathlib import Path

@@ -9,7 +9,7 @@ import pytest
 from polyspan import __version__
 from polyspan.cli.main import main
 
-COMMANDS = ["demo", "fit", "data", "bench", "audit", "info"]
+COMMANDS = ["demo", "fit", "data", "audit", "info"]
 HEAVY = {"numpy", "scipy", "sklearn", "pandas", "rich", "matplotlib", "joblib", "threadpoolctl"}
 
 

@@ -154,6 +154,6 @@ def test_a_memory_error_has_words(folder, monkeypatch, capsys):
     monkeypatch.setattr("polyspan.cli.fit.cluster", no_memory)
     assert main(["fit", *FILES]) == 1
     assert capsys.readouterr().err.startswith(words)
-    monkeypatch.setattr("polyspan.cli.bench.run_report", no_memory)
-    assert main(["bench", "report", "x.jsonl"]) == 1
+    monkeypatch.setattr("polyspan.cli.info.run", no_memory)
+    assert main(["info"]) == 1
     assert capsys.readouterr().err.startswith(words)

@@ -8,8 +8,6 @@ Some examples:
   polyspan data list         list the data sets, and which of them are here
   polyspan data fetch ngs    download the data set ngs
   polyspan info              versions, machine, folders, methods
-  polyspan bench run benchmarks/smoke.toml
-                             compare methods; `bench report` makes the tables
   polyspan audit --dataset ngs --method gmc
                              what a method gains from the order of the samples
 
@@ -28,7 +26,7 @@ from functools import partial
 from typing import NoReturn
 
 from polyspan import __version__
-from polyspan.cli import audit, bench, data, demo, fit, info, predict
+from polyspan.cli import audit, data, demo, fit, info, predict
 from polyspan.cli.messages import fail
 from polyspan.cli.options import in_shell
 from polyspan.cli.parser import Parser, split_help
@@ -111,6 +109,6 @@ def _parser() -> argparse.ArgumentParser:
     parser = Parser("polyspan", **split_help(__doc__))
     parser.add_argument("--version", action="version", version=f"polyspan {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (demo, fit, predict, data, bench, audit, info):
+    for command in (demo, fit, predict, data, audit, info):
         command.add(subparsers)
     return parser
