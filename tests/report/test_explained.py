@@ -13,10 +13,10 @@ from report.pages import Page, data_of, merged, report, tried, unpack
 from sklearn.metrics import silhouette_samples
 
 from polyspan import ConcatKMeans, ConsensusClusterer, MeanGraph
+from polyspan.figures import cluster_colors
 from polyspan.report import agreement, content, drawings
 from polyspan.report.content import check_content
 from polyspan.report.measure import compare_view
-from polyspan.report.palette import cluster_colors
 from polyspan.report.picture import draw_picture
 from polyspan.report.raster import to_png
 

@@ -8,11 +8,11 @@ from polyspan.explain.associations import Association, associations
 from polyspan.explain.given import is_unknown
 from polyspan.explain.markers import Markers, of_codes
 from polyspan.explain.survival import Survival, survival
+from polyspan.figures import cluster_colors
 from polyspan.report.content import Content
 from polyspan.report.drawings import steps
 from polyspan.report.features import given
 from polyspan.report.markup import cell, figure, number, p_value, table, user
-from polyspan.report.palette import cluster_colors
 from polyspan.runtime.messages import plural
 
 MOST_TABLES = 8  # columns whose contingency tables are shown

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.metrics import normalized_mutual_info_score
 
 from polyspan import __version__
+from polyspan.figures import cluster_colors
 from polyspan.report.affinity import show_affinity
 from polyspan.report.agreement import measure_consensus
 from polyspan.report.certainty import sample_data, show_consensus, show_rivals
@@ -30,7 +31,6 @@ from polyspan.report.measure import (
 )
 from polyspan.report.members import show_members
 from polyspan.report.methods import show_methods
-from polyspan.report.palette import cluster_colors
 from polyspan.report.run import show_convergence, show_run
 from polyspan.report.verdict import show_verdict
 from polyspan.report.views import show_views
