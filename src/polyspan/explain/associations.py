@@ -104,7 +104,7 @@ def _associate(codes: np.ndarray, c: int, name: str, column: Sequence[Any]) -> A
     numbers = as_numbers(values) if values else None
     nan = float("nan")
     left = Association(name, "", len(rows), "", nan, nan, nan, nan, nan, [], np.zeros((c, 0)))
-    words = list(map(_word, values))
+    words = list(map(as_class, values))
     different = len(set(words))
     if different < 2:
         return left._replace(test="the same for all" if different else "unknown for all")
@@ -133,9 +133,9 @@ def _associate(codes: np.ndarray, c: int, name: str, column: Sequence[Any]) -> A
     )  # fmt: skip
 
 
-def _word(value: Any) -> str:
+def as_class(value: Any) -> str:
     """A value as a class: 1.0 and 1 are the same."""
-    return str(int(value)) if isinstance(value, float) and value == int(value) else str(value)
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _independence(

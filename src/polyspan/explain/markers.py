@@ -1,6 +1,8 @@
 """The features that tell a cluster from the rest, in every view."""
 
 import csv
+import io
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -199,11 +201,22 @@ def write_markers(found: Markers, path: str | Path) -> Path:
     'view,feature,cluster,effect,auc,p,p_adjusted,mean_in,mean_out'
     """
     path = Path(path)
-    with replacing(path) as part, part.open("w", newline="", encoding="utf-8") as stream:
-        rows = csv.writer(stream, lineterminator="\n")
-        columns = found.columns()
-        rows.writerow(columns)
-        numbers = [one.tolist() for one in columns.values()]
-        for row in zip(*numbers, strict=True):
-            rows.writerow([f"{x:.6g}" if isinstance(x, float) else x for x in row])
+    with replacing(path) as part:
+        part.write_text(csv_text(found.columns()), "utf-8", newline="")
     return path
+
+
+def csv_text(columns: Mapping[str, Any]) -> str:
+    """Columns of equal length as a .csv file, numbers with six digits.
+
+    Examples
+    --------
+    >>> csv_text({"a": [1, None], "b": [1 / 3, "x,y"]}).splitlines()
+    ['a,b', '1,0.333333', ',"x,y"']
+    """
+    out = io.StringIO()
+    rows = csv.writer(out, lineterminator="\n")
+    rows.writerow(columns)
+    for row in zip(*(np.asarray(one, object).tolist() for one in columns.values()), strict=True):
+        rows.writerow([f"{x:.6g}" if isinstance(x, float) else x for x in row])
+    return out.getvalue()

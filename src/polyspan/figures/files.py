@@ -127,6 +127,9 @@ def svg_text(figure: Any, name: str = "", page: bool = False) -> str:
     root = ET.fromstring(clean(out.getvalue()))
     for part in list(root.iter()):
         part.tag = part.tag.partition("}")[2]
+        part.text, part.tail = ((words or "").strip() for words in (part.text, part.tail))
+        if "d" in part.attrib:  # a hundredth of a point is enough
+            part.set("d", re.sub(r"\d+\.\d{3,}", lambda x: f"{float(x[0]):.2f}", part.attrib["d"]))
         for style in part.findall(f"{{{SPACE}}}style"):
             part.remove(style)
         link = part.attrib.pop("{http://www.w3.org/1999/xlink}href", "")
@@ -147,7 +150,8 @@ def svg_text(figure: Any, name: str = "", page: bool = False) -> str:
     if not page:
         root.attrib.update(width=f"{width:g}pt", height=f"{height:g}pt", xmlns=SPACE)
         return f'<?xml version="1.0" encoding="utf-8"?>\n{ET.tostring(root, "unicode")}\n'
-    size = f"max-width: {width:g}pt; min-width: {0.72 * width:.0f}pt"
+    least = 0.72 * width if width > 450 else 0  # wider ones scroll on a phone
+    size = f"max-width: {width:g}pt; min-width: {least:.0f}pt"
     root.attrib.update({"role": "img", "aria-label": name, "class": "chart", "style": size})
     return ET.tostring(root, "unicode")
 

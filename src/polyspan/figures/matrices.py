@@ -194,7 +194,7 @@ def shrink(W: Any, order: np.ndarray, most: int, squared: bool = False) -> np.nd
 def _sorted(shades: np.ndarray, darkest: float, labels: Any, names: Any, ax: Any) -> Axes:
     """A sorted matrix with its clusters framed and named."""
     codes, names, colors = clusters_of(labels, names)
-    ax = on(ax)
+    ax = on(ax, 5.6, 5.6)
     colormap = LinearSegmentedColormap.from_list("shades", SHADES)
     ax.imshow(shades, cmap=colormap, vmin=0, vmax=darkest, interpolation="none")
     sizes = np.bincount(codes) * len(shades) / len(codes)
@@ -212,7 +212,7 @@ def _sorted(shades: np.ndarray, darkest: float, labels: Any, names: Any, ax: Any
     wide = sizes * 20 > len(shades)
     shown = [short(name, 8) if far else "" for name, far in zip(names, wide, strict=True)]
     ax.set_yticks(ends - sizes / 2, shown)
-    ax.tick_params(length=0, pad=10, labelsize=9, labelcolor=FAINT)
+    ax.tick_params(length=0, pad=13, labelsize=9, labelcolor=FAINT)
     return ax
 
 

@@ -126,41 +126,6 @@ def measure_affinity(W: Any, codes: np.ndarray, n_clusters: int) -> Affinity:
     return Affinity(own, second, pairs / np.maximum(count, 1))
 
 
-def shrink_affinity(W: Any, order: np.ndarray, most: int) -> np.ndarray:
-    """Sort an affinity and average it over equal blocks, down to at most ``most`` rows.
-
-    The diagonal is left out. The last block may be smaller than the others.
-
-    Examples
-    --------
-    >>> shrink_affinity(np.arange(16.0).reshape(4, 4), np.array([0, 1, 2, 3]), most=2)
-    array([[ 2.5,  4.5],
-           [10.5, 12.5]])
-    """
-    n = len(order)
-    block = -(-n // most)
-    side = -(-n // block)
-    size = np.full(side, block)
-    size[-1] = n - block * (side - 1)
-    sums = np.zeros((side, side))
-    if sp.issparse(W):
-        place = np.empty(n, dtype=np.int64)
-        place[order] = np.arange(n) // block
-        W = sp.coo_array(W)
-        off = W.row != W.col
-        cells = place[W.row[off]] * side + place[W.col[off]]
-        sums.ravel()[:] = np.bincount(cells, weights=W.data[off], minlength=side * side)
-    else:
-        starts = np.arange(0, n, block)
-        for k, start in enumerate(starts):  # a few rows at a time: n x n may be large
-            rows = order[start : start + block]
-            part = W[rows][:, order].astype(np.float64)
-            part[np.arange(len(rows)), np.arange(start, start + len(rows))] = 0
-            sums[k] = np.add.reduceat(part.sum(axis=0), starts)
-    count = np.outer(size, size) - np.diag(size)
-    return sums / np.maximum(count, 1)
-
-
 class Map(NamedTuple):
     """Coordinates of the samples."""
 

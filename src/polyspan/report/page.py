@@ -1,251 +1,330 @@
-"""The whole page: heading, notes, sections, and the data for its script."""
+"""The whole page: what is measured and drawn once, and the templates that show it."""
 
 import base64
 import hashlib
-from importlib import resources
-from string import Template
+import inspect
+import platform
+from collections.abc import Callable
+from functools import partial
+from importlib import metadata, resources
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from markupsafe import Markup
 from sklearn.metrics import normalized_mutual_info_score
 
 from polyspan import __version__
-from polyspan.figures import cluster_colors
-from polyspan.report.affinity import show_affinity
-from polyspan.report.agreement import measure_consensus
-from polyspan.report.certainty import sample_data, show_consensus, show_rivals
-from polyspan.report.clusters import show_certainty, show_clusters, show_map
+from polyspan.base import MultiViewClusterer
+from polyspan.figures import cluster_colors, matrices, plots, svg_text
 from polyspan.report.content import Content, sampled
-from polyspan.report.drawings import ALONE, scatter
-from polyspan.report.evidence import show_evidence
-from polyspan.report.features import feature_data, measure_features, show_features
-from polyspan.report.known import known_data, measure_known, show_known
-from polyspan.report.markup import clean, escape, long_table, number, packed, to_json, user
+from polyspan.report.features import drawn_features, feature_data, measure_features
+from polyspan.report.known import known_data, measure_known
 from polyspan.report.measure import (
     Affinity,
-    Map,
     center_margin,
     compare_view,
     draw_map,
     measure_affinity,
+    summarize_view,
 )
-from polyspan.report.members import show_members
-from polyspan.report.methods import show_methods
-from polyspan.report.run import show_convergence, show_run
-from polyspan.report.verdict import show_verdict
-from polyspan.report.views import show_views
+from polyspan.report.words import environment, number, packed, setting, to_json
 from polyspan.runtime.messages import plural
 
 MOST_BETWEEN = 200  # clusters; with more, the picture of the affinity shows no means
+MOST_DOUBTFUL = 30  # samples in the list of the least certain
+MOST_PAIRS = 12  # in the list of the closest pairs
+MOST_RIVALS = 6
+TITLES = {
+    "features": "Features",
+    "known": "Annotations",
+    "map": "Map",
+    "consensus": "Consensus",
+    "certainty": "Certainty",
+    "rivals": "Rivals",
+    "clusters": "Clusters",
+    "views": "Views",
+    "samples": "Samples",
+    "methods": "Methods",
+    "run": "Run",
+    "affinity": "Appendix: affinity",
+    "count": "Appendix: number of clusters",
+    "members": "Appendix: members",
+    "convergence": "Appendix: convergence",
+}
+Drawings = dict[str, Callable[..., Any]]  # by the name of the figure
 
 
 def build_page(content: Content, date: str) -> str:
-    """Measure everything once and fill the template."""
+    """Measure and draw everything once, and fill the templates."""
     c = sampled(content)
-    n, k = len(c.ids), len(c.clusters)
+    n, k, sizes = len(c.ids), len(c.clusters), np.bincount(c.codes)
     affinity = None if c.affinity is None else measure_affinity(c.affinity, c.codes, k)
-    certainty, meaning = _certainty(c, affinity)
-    agreed = measure_consensus(c)
-    second = agreed.second if agreed is not None else None if affinity is None else affinity.second
+    certainty, certainty_of = _certainty(c, affinity)
+    votes, weights = _votes(c)
+    silhouette, second = None, None if affinity is None else affinity.second
+    if votes is not None:
+        silhouette, second = matrices.consensus_silhouette(votes, c.codes, weights)
     plane = draw_map(c.affinity, c.views, k, c.scales)
     each = list(zip(c.views, c.scales, strict=True))
     compared = [compare_view(X, c.codes, scale) for X, scale in each]
-    own_maps = [draw_map(None, [X], k, scale) for X, scale in each] if len(each) > 1 else []
-    features, known = measure_features(c), measure_known(c)
-    painted = known_data(c, known)
-    colors = cluster_colors(k)
-    method = type(c.shown).__name__
-    by = f"Consensus of {plural(c.n_agreeing, 'member')}" if c.n_agreeing else method
-    title = c.title or f"{by}: {plural(k, 'cluster')} in {plural(n, 'sample')}"
-    lists = {"samples": sample_data(c, certainty, second)}
+    nmi = {name: one.nmi for name, one in zip(c.view_names, compared, strict=True)
+           if one.nmi is not None}  # fmt: skip
+    maps = [draw_map(None, [X], k, scale) for X, scale in each] if len(each) > 1 else []
+    features, known, others = measure_features(c), measure_known(c), _rivals(c)
+    history = {name: values for name, values in (getattr(c.shown, "history_", None) or {}).items()
+               if np.any(np.asarray(values, dtype=float) > 0)}  # fmt: skip
+    params, columns = c.shown.get_params(deep=False), _evidence(c)
+    painted, colors, method = known_data(c, known), cluster_colors(k), type(c.shown).__name__
+
+    draw = c.drawings
+    for name, one in zip(["map", *(f"map-{j + 1}" for j in range(len(maps)))], [plane, *maps],
+                         strict=True):  # fmt: skip
+        draw[name] = partial(plots.plot_map, one.axes, c.codes, c.clusters)
     if features is not None:
-        lists["markers"] = feature_data(c, features)
-    sections = [
-        ("features", "Features", show_features(c, colors, certainty, features) if features else ""),
-        ("known", "What is known", show_known(c, colors, known) if known else ""),
-        ("map", "Map", show_map(c, plane, [one["name"] for one in painted])),
-        ("consensus", "Consensus", show_consensus(c, colors, agreed)),
-        ("certainty", "Certainty", show_certainty(c, certainty, meaning, second)),
-        ("rivals", "Rivals", show_rivals(c, colors)),
-        ("clusters", "Clusters", show_clusters(c, colors, certainty, compared)),
-        ("views", "Views", show_views(c, compared)),
-        ("samples", "Samples", long_table("samples", "id or cluster")),
-        ("methods", "Methods", show_methods(c, known)),
-        ("run", "Run", show_run(c, date)),
-        ("affinity", "Appendix: affinity", show_affinity(c, colors, affinity)),
-        ("count", "Appendix: number of clusters", show_evidence(c.evidence)),
-        ("members", "Appendix: members", show_members(c.members)),
-        ("convergence", "Appendix: convergence", show_convergence(c)),
-    ]
-    sections = [part for part in sections if part[2]]
-    _keep_maps(c, plane, own_maps, colors)
+        rows = drawn_features(c, features)
+        draw["features"] = partial(plots.plot_markers, rows, c.codes, -certainty, c.clusters)
+    if known is not None and known.survival is not None and c.survival is not None:
+        lived = partial(plots.plot_survival, known.survival, c.survival[0], c.clusters)
+        draw["survival"] = lived
+    if silhouette is not None:
+        draw["consensus"] = partial(
+            matrices.plot_consensus, votes, c.codes, weights, names=c.clusters
+        )
+        draw["silhouette"] = partial(plots.plot_silhouettes, silhouette, c.codes, c.clusters)
+    draw["certainty"] = partial(plots.plot_certainty, certainty)
+    for j, (_, labels) in enumerate(others, start=1):
+        draw[f"flow-{j}"] = partial(plots.plot_flow, c.codes, labels, c.clusters)
+    if nmi:
+        draw["agreement"] = partial(plots.plot_agreement, nmi)
+    if affinity is not None:
+        draw["affinity"] = partial(matrices.plot_affinity, c.affinity, c.codes, c.clusters)
+    for name, series in columns.items():
+        draw[name] = partial(plots.plot_count, series, (c.evidence or {})["chosen"], name)
+    if history:
+        draw["convergence"] = partial(plots.plot_convergence, history, params.get("tol"))
+    c.figures.update({name: one().figure for name, one in draw.items()})
+    svg = {}
+    for name, figure in c.figures.items():
+        if not name.startswith("map"):  # the script draws these
+            svg[name] = Markup(svg_text(figure, name, page=True))
+            figure.set_layout_engine("none")  # which files need not find again
+
+    ordered = {"Sample": c.ids, "Cluster": [c.clusters[j] for j in c.codes],
+               "Certainty": np.round(certainty, 4)}  # fmt: skip
+    if second is not None:
+        ordered["Second choice"] = [c.clusters[j] if j >= 0 else None for j in second]
+    c.tables["samples"] = ordered
+    lists: dict[str, Any] = {"samples": {"heads": list(ordered)}}
+    if features is not None:
+        lists["markers"] = feature_data(features)
     data = {
         "n": n,
-        "ids": [clean(name) for name in c.ids],
+        "ids": c.ids,
         "codes": packed(c.codes, "u2"),
         "certainty": packed(np.round(certainty * 10000), "u2"),
         "second": None if second is None else packed(second, "i2"),
         "axes": [packed(_levels(axis), "u2") for axis in plane.axes.T],
-        "maps": [
-            {"name": clean(name), "axes": [packed(_levels(axis), "u2") for axis in one.axes.T[:2]]}
-            for name, one in zip(c.view_names, own_maps, strict=False)
-        ],
-        "known": _clean(painted),
-        "lists": _clean(lists),
-        "style": ALONE,
-        "clusters": [
-            {"name": clean(name), "size": int(size), "color": color}
-            for name, size, color in zip(c.clusters, np.bincount(c.codes), colors, strict=True)
-        ],
-        "between": None
-        if affinity is None or k > MOST_BETWEEN
+        "maps": [{"name": name, "axes": [packed(_levels(axis), "u2") for axis in one.axes.T[:2]]}
+                 for name, one in zip(c.view_names, maps, strict=False)],
+        "known": painted,
+        "lists": lists,
+        "clusters": [{"name": name, "size": int(size), "color": color}
+                     for name, size, color in zip(c.clusters, sizes, colors, strict=True)],
+        "between": None if affinity is None or k > MOST_BETWEEN
         else [[number(x) for x in row] for row in affinity.between],
-    }
-    files = resources.files("polyspan.report") / "template"
+    }  # fmt: skip
+    left_out = {
+        "features": features is None, "known": known is None, "consensus": silhouette is None,
+        "rivals": not others, "count": not columns, "members": not c.members,
+        "convergence": not history,
+    }  # fmt: skip
+    sections = [(name, head) for name, head in TITLES.items() if not left_out.get(name)]
+    by = f"Consensus of {plural(c.n_agreeing, 'member')}" if c.n_agreeing else method
+    verdict = getattr(c.estimator, "structure_", None)
+    pages = environment()
+    files = resources.files("polyspan.report") / "templates"
     style, script = ((files / f"report.{kind}").read_text("utf-8") for kind in ("css", "js"))
-    return Template((files / "report.html").read_text("utf-8")).substitute(
-        title=escape(title),
-        lead=_lead(c, date),
-        verdict=show_verdict(c, certainty, compared, features, known),
-        tiles=_tiles(c, certainty),
-        notes=_notes(c),
-        links=_links([(name, head) for name, head, _ in sections]),
-        sections="".join(
-            f'<section id="{name}" aria-labelledby="h-{name}"><h2 id="h-{name}">{head}</h2>'
-            f"{body}</section>"
-            for name, head, body in sections
+    context = {
+        "c": c,
+        "method": method,
+        "params": params,
+        "seed": (c.estimator if c.n_agreeing else c.shown).get_params(deep=False).get(
+            "random_state"
         ),
-        version=escape(__version__),
-        data=to_json(data),
-        style=style,
-        script=script,
+        "about": (type(c.shown).__doc__ or "").strip().split("\n")[0],
+        "python": _call(c.estimator if c.n_agreeing else c.shown),
+        "date": date,
+        "title": c.title or f"{by}: {plural(k, 'cluster')} in {plural(n, 'sample')}",
+        "structure": getattr(c.estimator, "structure_evidence_", None) or {},
+        "scaling": getattr(c.estimator, "scaling_", []),
+        "alternatives": getattr(c.estimator, "alternatives_", []),
+        "unconverged": _unconverged(c, params),
+        "alone": _alone(c),
+        "tiles": [
+            *([(verdict, "structure")] if verdict else []),
+            (number(n), "sample" if n == 1 else "samples"),
+            (number(len(c.views)), "view" if len(c.views) == 1 else "views"),
+            (number(k), "cluster" if k == 1 else "clusters"),
+            (f"{number(sizes.min())}\u2013{number(sizes.max())}", "samples per cluster"),
+            (f"{np.median(certainty):.2f}", "median certainty"),
+        ],
+        "sections": sections,
+        "appendix": next(name for name, head in sections if head.startswith("Appendix")),
+        "features": features,
+        "known": known,
+        "plane": plane,
+        "painted": painted,
+        "silhouettes": [] if silhouette is None else [
+            (name, float(own.mean().round(3)), int(np.sum(own < 0)))
+            for j, name in enumerate(c.clusters) for own in [silhouette[c.codes == j]]
+        ],
+        "certainty": certainty.tolist(),
+        "certainty_of": certainty_of,
+        "middle": np.median(certainty),
+        "low": int(np.sum(certainty < 0.5)),
+        "quantiles": [("lowest", certainty.min()), ("10% are below", np.quantile(certainty, 0.1)),
+                      ("50% are below", np.median(certainty)), ("mean", certainty.mean())],
+        "doubtful": np.argsort(certainty, kind="stable")[:MOST_DOUBTFUL].tolist(),
+        "second": None if second is None else second.tolist(),
+        "rivals": [_moved(name, c.codes, labels) for name, labels in others],
+        "colors": colors,
+        "sizes": sizes,
+        "means": np.bincount(c.codes, weights=certainty) / sizes,
+        "near": {name: one.near.tolist() for name, one in zip(c.view_names, compared, strict=True)
+                 if one.near is not None},
+        "compared": compared,
+        "nmi": nmi,
+        "used": sorted({one.n_used for one in compared if one.nmi is not None and one.n_used < n}),
+        "summaries": [summarize_view(X) for X in c.views],
+        "affinity": affinity,
+        "block": -(-n // (matrices.MOST_PIXELS // (1 + sp.issparse(c.affinity)))),
+        "closest": [] if affinity is None else _closest(affinity.between),
+        "evidence_columns": {name: columns[name] for name in list(columns)[:-1]},
+        "evidence_counts": sorted({count for name in list(columns)[:-1] for count in columns[name]}
+                                  | {(c.evidence or {}).get("chosen", 0)}),
+        "history": history,
+        "figures": svg,
+        "versions": {"polyspan": __version__, "Python": platform.python_version()} | {
+            name: metadata.version(name) for name in ("numpy", "scipy", "scikit-learn")
+        } | ({"lifelines": metadata.version("lifelines")} if "survival" in draw else {}),
+        "data": to_json(data),
+        "style": Markup(style),
+        "script": Markup(script),
         # Only this script may run, and nothing may be fetched.
-        hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-    )
-
-
-def _links(sections: list[tuple[str, str]]) -> str:
-    """Links to the sections; one leads to the whole appendix."""
-    shown = [pair for pair in sections if not pair[1].startswith("Appendix")]
-    shown += [(name, "Appendix") for name, head in sections if head.startswith("Appendix")][:1]
-    return "".join(f'<a href="#{name}">{head}</a>' for name, head in shown)
-
-
-def _keep_maps(c: Content, plane: Map, own: list[Map], colors: list[str]) -> None:
-    """Keep the maps as figures."""
-    names = ["map", *(f"map-{k}" for k in range(1, len(own) + 1))]
-    for name, one in zip(names, [plane, *own], strict=True):
-        xs, ys = (_levels(axis) / 65535 for axis in one.axes.T[:2])
-        c.figures[name] = scatter(xs, ys, c.codes, colors, name)
-
-
-def _clean(value: Any) -> Any:
-    """Text without characters that no HTML file can hold, at any depth."""
-    if isinstance(value, dict):
-        return {key: _clean(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_clean(one) for one in value]
-    return clean(value) if isinstance(value, str) else value
+        "hash": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+    }  # fmt: skip
+    return pages.get_template("report.j2").render(context)
 
 
 def _certainty(c: Content, affinity: Affinity | None) -> tuple[np.ndarray, str]:
-    """Certainty of every sample, and a sentence that says what it is."""
-    if c.certainty is not None and c.certainty_of == "consensus":
-        return c.certainty, (
-            "Certainty is the share of the members in the consensus that put a sample together "
-            "with another one of its cluster (mean over these), minus that share for the best "
-            "other cluster. At 1 all members agree; at 0 the sample lies between two clusters."
-        )
+    """Certainty of every sample, and what it is of."""
     if c.certainty is not None:
-        return c.certainty, "Certainty was computed by the method or was given with the labels."
+        return c.certainty, c.certainty_of
     if affinity is not None:
-        return affinity.own, (
-            "Certainty is the share of a sample\u2019s affinity that goes to the other samples of "
-            "its cluster. It is naturally lower with many clusters and a dense affinity, so "
-            "compare samples with each other, not with 1."
-        )
-    return center_margin(c.views, c.codes, c.scales), (
-        "The method has no affinity. Certainty is how much nearer a sample is to the center of its "
-        "own cluster than to the next one: 0 is halfway between the two, 1 is at the center."
-    )
+        return affinity.own, "affinity"
+    return center_margin(c.views, c.codes, c.scales), "centers"
 
 
-def _lead(c: Content, date: str) -> str:
-    names = ", ".join(user(name) for name in c.view_names[:6])
-    more = f" and {len(c.view_names) - 6} more" if len(c.view_names) > 6 else ""
-    by = f"<strong>{escape(type(c.shown).__name__)}</strong>"
-    what = ""
-    if c.n_agreeing:
-        what = (
-            " The map, and affinity and convergence in the appendix, are those of the member "
-            f"nearest to the consensus, {by}."
-        )
-        by = f"the <strong>consensus of {plural(c.n_agreeing, 'member')}</strong>"
-    return (
-        f"{plural(len(c.ids), 'sample')} described by {plural(len(c.views), 'view')} "
-        f"({names}{more}), put into {plural(len(c.clusters), 'cluster')} by {by} of polyspan "
-        f'{escape(__version__)}.{what} <time class="date">{escape(date)}</time>'
-    )
+def _votes(c: Content) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """The clusters of the members in the consensus, and their weights; None for one method."""
+    labels = getattr(c.estimator, "member_labels_", None)
+    if not c.n_agreeing or labels is None or len(c.clusters) < 2:
+        return None, None
+    return labels[:, c.rows], np.array([r["weight"] for r in c.members if r["status"] == "ok"])
 
 
-def _tiles(c: Content, certainty: np.ndarray) -> str:
-    sizes = np.bincount(c.codes)
-    verdict = getattr(c.estimator, "structure_", None)
-    tiles = [] if verdict is None else [(escape(verdict), "structure")]
-    tiles += [
-        (number(len(c.ids)), "samples"[: 7 - (len(c.ids) == 1)]),
-        (number(len(c.views)), "views"[: 5 - (len(c.views) == 1)]),
-        (number(len(c.clusters)), "clusters"[: 8 - (len(c.clusters) == 1)]),
-        (f"{number(sizes.min())}\u2013{number(sizes.max())}", "samples per cluster"),
-        (f"{np.median(certainty):.2f}", "median certainty"),
+def _rivals(c: Content) -> list[tuple[str, np.ndarray]]:
+    """Other clusterings of the same samples, by what they are called."""
+    if not c.n_agreeing or len(c.clusters) > 30:
+        return []
+    found = [
+        (f"rival with {one['share']:.0%} of the votes", np.asarray(one["labels"])[c.rows])
+        for one in getattr(c.estimator, "alternatives_", [])
     ]
-    return "".join(f"<div><dt>{label}</dt><dd>{value}</dd></div>" for value, label in tiles)
+    for k, labels in getattr(c.estimator, "labels_by_k_", {}).items():
+        if k != len(c.clusters):
+            found.append((f"{k} clusters", np.asarray(labels)[c.rows]))
+    return found[:MOST_RIVALS]
 
 
-def _notes(c: Content) -> str:
-    notes = [user(note) for note in [*_consensus_notes(c), *c.notes]]
-    iterations = getattr(c.shown, "n_iter_", None)
-    params = c.shown.get_params(deep=False)
-    last = [ys[-1] for ys in (getattr(c.shown, "history_", None) or {}).values() if len(ys)]
-    tol = params.get("tol")
-    if (
-        iterations is not None
-        and iterations == params.get("max_iter")
-        and tol
-        and max(last, default=0) > tol
-    ):
-        notes.append(
-            f"The solver stopped after max_iter={iterations} iterations without converging to "
-            f"tol={tol:g}: raise max_iter, or treat the result with caution."
-        )
+def _moved(name: str, codes: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
+    """How another clustering differs from the one shown."""
+    kinds, there = np.unique(labels, return_inverse=True)
+    counts = np.zeros((codes.max() + 1, len(kinds)), dtype=int)
+    np.add.at(counts, (codes, there), 1)
+    return {"name": name, "n_clusters": len(kinds), "moved": int(len(codes) - counts.max(1).sum()),
+            "nmi": float(normalized_mutual_info_score(codes, there))}  # fmt: skip
+
+
+def _closest(between: np.ndarray) -> list[tuple[int, int, float]]:
+    """The pairs of clusters that are least separated, and how close they are."""
+    inside = np.diag(between)
+    a, b = np.triu_indices(len(between), 1)
+    # A cluster of one sample has no pairs inside: the value of the other cluster is used.
+    both = np.where((inside[a] > 0) & (inside[b] > 0), np.sqrt(inside[a] * inside[b]),
+                    np.maximum(inside[a], inside[b]))  # fmt: skip
+    ratio = between[a, b] / np.where(both > 0, both, np.inf)
+    order = np.argsort(-ratio, kind="stable")[:MOST_PAIRS]
+    return list(zip(a[order].tolist(), b[order].tolist(), ratio[order].tolist(), strict=True))
+
+
+def _evidence(c: Content) -> dict[str, dict[int, float]]:
+    """The evidence for every number of clusters, by name; the eigenvalues are last."""
+    if not c.evidence:
+        return {}
+    e = c.evidence
+    columns: dict[str, dict[int, float]] = {
+        name: dict(sorted(zip(e["candidates"], e[name], strict=True)))
+        for name in ("gaps", "stability", "scores")
+    }
+    columns["votes"] = dict(sorted((int(count), votes) for count, votes in e["votes"].items()))
+    # Far beyond the candidates there is nothing to see.
+    seen = e["eigenvalues"][: int(1.5 * max(max(series) for series in columns.values())) + 3]
+    return columns | {"eigenvalues": dict(enumerate(seen, start=1))}
+
+
+def _unconverged(c: Content, params: dict[str, Any]) -> bool:
+    """Whether the solver stopped before it was done."""
+    ends = [ys[-1] for ys in (getattr(c.shown, "history_", None) or {}).values() if len(ys)]
+    stopped = getattr(c.shown, "n_iter_", None) == params.get("max_iter", "none")
+    return bool(stopped and params.get("tol") and max(ends, default=0) > params["tol"])
+
+
+def _alone(c: Content) -> float | None:
+    """NMI of the clusters shown with those of the method shown; None if they are the same."""
     own = getattr(c.shown, "labels_", None)
-    if own is not None and len(own) > c.rows[-1]:
-        same = normalized_mutual_info_score(c.codes, np.asarray(own)[c.rows])
-        if same < 1 - 1e-9:
-            notes.append(
-                f"The clusters shown differ from those of {type(c.shown).__name__} alone: their "
-                f"normalized mutual information is {same:.3f}."
-            )
-    if not notes:
-        return ""
-    items = "".join(f"<li>{note}</li>" for note in notes)
-    return f'<ul class="notes" aria-label="Notes">{items}</ul>'
+    if own is None or len(own) <= c.rows[-1]:
+        return None
+    same = float(normalized_mutual_info_score(c.codes, np.asarray(own)[c.rows]))
+    return same if same < 1 - 1e-9 else None
 
 
-def _consensus_notes(c: Content) -> list[str]:
-    """What a consensus says of the data: scaling of the views, rival clusterings."""
-    notes = []
-    notes += [f"Scaling of {sentence}." for sentence in getattr(c.estimator, "scaling_", [])]
-    for one in getattr(c.estimator, "alternatives_", []):
-        views = ", ".join(
-            f"{name} {value:.2f}"
-            for name, value in zip(c.view_names, one["modularity"], strict=True)
-        )
-        notes.append(
-            f"The members disagree: {one['share']:.0%} of the votes are for another clustering "
-            f"(NMI {one['similarity']:.2f} with this one; modularity in the views: {views})."
-        )
-    return notes
+def _call(model: MultiViewClusterer) -> str:
+    """The lines of Python that fit this estimator."""
+    defaults = inspect.signature(type(model)).parameters
+    given = {
+        name: _typed(value)
+        for name, value in model.get_params(deep=False).items()
+        if name not in defaults or setting(value) != setting(defaults[name].default)
+    }
+    own = [model, *(getattr(model, "members", None) or [])]
+    ours = {type(one).__name__ for one in own if type(one).__module__.startswith("polyspan.")}
+    others = {type(one).__name__ for one in own} - ours
+    lines = [
+        f"from {source} import {', '.join(sorted(names))}"
+        for source, names in (("polyspan", ours), ("...", others))
+        if names
+    ]
+    call = ", ".join(f"{name}={value}" for name, value in given.items())
+    return "\n".join([*lines, "", f"labels = {type(model).__name__}({call}).fit_predict(views)"])
+
+
+def _typed(value: Any) -> str:
+    """A value as you would type it; members in full, so that they can be pasted."""
+    if isinstance(value, list | tuple) and any(isinstance(x, MultiViewClusterer) for x in value):
+        return f"[{', '.join(' '.join(repr(x).split()) for x in value)}]"
+    return setting(value)
 
 
 def _levels(axis: np.ndarray) -> np.ndarray:
