@@ -13,7 +13,7 @@ from sklearn.metrics import silhouette_samples
 
 from polyspan import ConcatKMeans, ConsensusClusterer, MeanGraph
 from polyspan.figures import cluster_colors
-from polyspan.figures.matrices import indicators
+from polyspan.figures.matrices import member_indicators
 from polyspan.figures.plots import plot_certainty
 from polyspan.report import content
 from polyspan.report.downloads import draw_picture
@@ -304,7 +304,7 @@ def test_a_fitted_consensus_keeps_the_labels_of_its_members(tmp_path):
     members += [ConcatKMeans(), ConcatKMeans(n_init=5)]
     model = ConsensusClusterer(3, members=members, random_state=0).fit(data.views)
     assert model.member_labels_.shape == (5, 45)
-    B = indicators(model.member_labels_, [row["weight"] for row in model.table_])
+    B = member_indicators(model.member_labels_, [row["weight"] for row in model.table_])
     together = (B @ B.T).toarray()
     own = model.labels_[:, None] == model.labels_[None, :]
     inside = (np.where(own, together, 0).sum(axis=1) - 1) / (own.sum(axis=1) - 1)

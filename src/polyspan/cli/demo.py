@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from polyspan.cli.known import matched
-from polyspan.cli.messages import found_text, note
+from polyspan.cli.messages import found_text
 from polyspan.cli.request import Request
 from polyspan.cli.work import Found, cluster
 
@@ -58,8 +58,7 @@ def add(subparsers: Any) -> None:
         "  polyspan demo\n"
         "  polyspan demo --samples 569 --seed 7 --out tumors.svg\n"
         "  polyspan demo --no-files\n\n"
-        'The picture needs matplotlib: pip install "polyspan[plot]". The browser is opened only '
-        "from a\nterminal on a screen; --no-open leaves it closed.",
+        "The browser is opened only from a terminal on a screen; --no-open leaves it closed.",
     )
     parser.add_argument(
         "--samples",
@@ -166,8 +165,7 @@ def run_demo(
         console.print(part, highlight=False)
     if out is not None:
         report = _write(out, data, found, f"polyspan demo --samples {n_samples} --seed {seed}")
-        told = f"\nReport: {report}" + (f"\nPicture: {out}" if out.exists() else "")
-        console.print(told, highlight=False, soft_wrap=True)
+        console.print(f"\nReport: {report}\nPicture: {out}", highlight=False, soft_wrap=True)
         if show and has_screen():
             import webbrowser
 
@@ -252,16 +250,9 @@ def explanation() -> str:
 
 
 def _write(out: Path, data: "Dataset", found: Found, command: str) -> Path:
-    """Write the report and, where matplotlib is installed, the picture; returns the report."""
-    from polyspan.figures import new_figure
+    """Write the report and the picture; returns the report."""
     from polyspan.report import write_report
 
-    picture: Path | None = out
-    try:
-        new_figure()
-    except ImportError as error:
-        note(str(error))
-        picture = None
     return write_report(
         out.with_suffix(".html"),
         views=data.views,
@@ -273,7 +264,7 @@ def _write(out: Path, data: "Dataset", found: Found, command: str) -> Path:
         title="Breast tumors, by their cell nuclei",
         notes=found.complaints,
         command=command,
-        picture=picture,
+        picture=out,
         force=True,  # what exists was checked before the fit
     )
 

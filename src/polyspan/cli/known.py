@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from polyspan.runtime.messages import unknown_name
+from polyspan.runtime.optional import require
 
 if TYPE_CHECKING:
     from polyspan.datasets import Dataset, MatchedViews
@@ -48,7 +49,7 @@ def add_known_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--figures",
         metavar="FOLDER",
-        help="with --report: also write its figures (.svg, .png) and tables (.csv, such as "
+        help="with --report: also write its figures (.svg, .png, .pdf) and tables (.csv, such as "
         "markers.csv) to this folder",
     )
 
@@ -83,7 +84,7 @@ def matched(data: "Dataset") -> "MatchedViews":
 
 def read_beside(asked: Beside, data: "MatchedViews", dataset: str | None, force: bool) -> Any:
     """What the report takes besides, checked before any work: columns, survival, folder."""
-    from polyspan.explain import read_known, survival
+    from polyspan.explain import lifetimes, read_known
     from polyspan.report.downloads import check_folder
 
     n = data.views[0].shape[0]
@@ -104,10 +105,11 @@ def read_beside(asked: Beside, data: "MatchedViews", dataset: str | None, force:
         for name in names:
             if name not in columns:
                 raise ValueError(unknown_name("column for --survival", name, list(columns)))
-        try:  # in two halves, only to find what is wrong now
-            survival([i % 2 for i in range(n)], *(columns[name] for name in names))
+        try:
+            lifetimes(columns[names[0]], columns[names[1]], n)
         except ValueError as error:
             raise ValueError(f"--survival {asked.survival}: {error}") from error
+        require("lifelines", "survival", "--survival")
         given["survival"] = names
     if asked.figures is not None:
         given["figures"] = check_folder(asked.figures, force)

@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
+from scipy.stats import false_discovery_control
 from sklearn.base import clone
 
 from polyspan.atomic import replacing
 from polyspan.base import MultiViewClusterer
 from polyspan.explain.given import Given, label_codes, open_given
-from polyspan.explain.statistics import adjust, compare_features
+from polyspan.explain.statistics import compare_features
 from polyspan.inputs.rows import look
 from polyspan.inputs.samples import take
 from polyspan.inputs.views import Views
@@ -117,20 +118,22 @@ def markers(
     >>> found.feature[0], str(found.cluster[0]), float(found.auc[0])
     ('legs', 'beast', 1.0)
     """
-    given = open_given(views)
+    return markers_of(open_given(views), labels, held_out_view, estimator)
+
+
+def markers_of(
+    given: Given,
+    labels: Any,
+    held_out_view: bool = False,
+    estimator: MultiViewClusterer | None = None,
+) -> Markers:
+    """Markers of checked views, as `markers` finds them."""
     clusters, codes = label_codes(labels, given.views.n_samples)
     if not held_out_view:
         return of_codes(given, clusters, [codes] * len(given.view_names))
     if len(given.view_names) < 2:
         raise ValueError("held_out_view=True needs two views: clusters come from the others.")
     estimator = MeanGraph(random_state=0) if estimator is None else estimator
-    return markers_of(given, clusters, codes, estimator)
-
-
-def markers_of(
-    given: Given, clusters: np.ndarray, codes: np.ndarray, estimator: MultiViewClusterer
-) -> Markers:
-    """Markers of checked views between clusters that are found without the view compared."""
     c = len(clusters)
     refitted = [_without(given.views, k, codes, c, estimator) for k in range(len(given.view_names))]
     without = {
@@ -154,7 +157,7 @@ def of_codes(given: Given, clusters: np.ndarray, codes: list[np.ndarray]) -> Mar
     }
     for name in ("effect", "auc", "p", "mean_in", "mean_out"):
         columns[name] = np.concatenate([getattr(one, name).ravel() for one in found])
-    columns["p_adjusted"] = adjust(columns["p"])
+    columns["p_adjusted"] = false_discovery_control(columns["p"])
     order = np.lexsort((-np.abs(columns["effect"]), columns["p"]))
     return Markers(**{name: one[order] for name, one in columns.items()}, found_without={})
 

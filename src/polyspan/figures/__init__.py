@@ -19,28 +19,11 @@ from polyspan.figures.plots import (
     plot_markers,
     plot_silhouettes,
     plot_survival,
-)
+)  # fmt: skip
 
 __all__ = [
-    "EDGE",
-    "FAINT",
-    "INK",
-    "LINES",
-    "check_figure_path",
-    "cluster_colors",
-    "new_figure",
-    "plot_affinity",
-    "plot_agreement",
-    "plot_certainty",
-    "plot_consensus",
-    "plot_convergence",
-    "plot_count",
-    "plot_flow",
-    "plot_image_clusters",
-    "plot_map",
-    "plot_markers",
-    "plot_silhouettes",
-    "plot_survival",
-    "save_figure",
-    "svg_text",
-]
+    "EDGE", "FAINT", "INK", "LINES", "check_figure_path", "cluster_colors", "new_figure",
+    "plot_affinity", "plot_agreement", "plot_certainty", "plot_consensus", "plot_convergence",
+    "plot_count", "plot_flow", "plot_image_clusters", "plot_map", "plot_markers",
+    "plot_silhouettes", "plot_survival", "save_figure", "svg_text",
+]  # fmt: skip

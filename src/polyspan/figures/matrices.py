@@ -100,7 +100,7 @@ def plot_consensus(
     """
     codes = clusters_of(labels)[0]
     order = np.lexsort((-consensus_silhouette(votes, codes, weights)[0], codes))
-    B = indicators(votes, weights)
+    B = member_indicators(votes, weights)
     shares = shrink(B, order, MOST_PIXELS, squared=True)
     if len(shares) == len(order):
         np.fill_diagonal(shares, 1)  # every sample is always with itself
@@ -110,12 +110,12 @@ def plot_consensus(
     return ax
 
 
-def indicators(votes: Any, weights: Any = None) -> sp.csr_array:
+def member_indicators(votes: Any, weights: Any = None) -> sp.csr_array:
     """Samples x clusters of all members, such that ``B @ B.T`` is how often two are together.
 
     Examples
     --------
-    >>> B = indicators([[0, 0, 1], [0, 1, 1]])
+    >>> B = member_indicators([[0, 0, 1], [0, 1, 1]])
     >>> (B @ B.T).toarray().round(3)[1].tolist()
     [0.5, 1.0, 0.5]
     """
@@ -143,7 +143,7 @@ def consensus_silhouette(
     >>> values.round(2).tolist(), second.tolist()
     ([1.0, 1.0, 0.0, 0.5], [1, 1, 0, 0])
     """
-    codes, B = clusters_of(labels)[0], indicators(votes, weights)
+    codes, B = clusters_of(labels)[0], member_indicators(votes, weights)
     n, rows, sizes = len(codes), np.arange(len(codes)), np.bincount(codes)
     G = sp.csr_array((np.ones(n), (rows, codes)))
     sums = (B @ (B.T @ G)).toarray()

@@ -21,7 +21,7 @@ from polyspan.figures.palette import (
     cluster_colors,
     clusters_of,
     short,
-)
+)  # fmt: skip
 from polyspan.runtime.messages import plural
 
 if TYPE_CHECKING:

@@ -49,7 +49,7 @@ def measure_features(c: Content) -> Features | None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the fit has already issued them
                 model = MeanGraph(scale=scale, random_state=0)
-                honest = markers_of(here, clusters, c.codes, model)
+                honest = markers_of(here, np.array(c.clusters, object)[c.codes], True, model)
         except ValueError:  # too few samples, or a view that is empty for too many
             honest = None
     c.tables["markers"] = found.columns()

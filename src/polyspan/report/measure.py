@@ -7,7 +7,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 from sklearn.decomposition import PCA
-from sklearn.metrics import normalized_mutual_info_score
+from sklearn.impute import SimpleImputer
+from sklearn.metrics import euclidean_distances, normalized_mutual_info_score
 from sklearn.utils.extmath import randomized_svd
 
 from polyspan.clustering.spectral import EXACT_BELOW, spectral_embedding, unit_rows
@@ -185,17 +186,14 @@ def _embedding(W: Any, n_vectors: int) -> np.ndarray:
 
 
 def _filled(X: Any) -> Any:
-    """Replace missing values by the mean of their feature."""
+    """Replace missing values by the mean of their feature, in sparse views by zero."""
     if sp.issparse(X):
         X = sp.csr_array(X, copy=True)
         X.data[~np.isfinite(X.data)] = 0
         return X
     X = to_numpy(X).astype(np.float64)
-    finite = np.isfinite(X)
-    if finite.all():
-        return X
-    mean = np.where(finite, X, 0).sum(axis=0) / np.maximum(finite.sum(axis=0), 1)
-    return np.where(finite, X, mean)
+    gaps = np.where(np.isfinite(X), X, np.nan)
+    return SimpleImputer(keep_empty_features=True).fit_transform(gaps)
 
 
 def center_margin(views: list[Any], codes: np.ndarray, scale: Scale) -> np.ndarray:
@@ -209,9 +207,7 @@ def center_margin(views: list[Any], codes: np.ndarray, scale: Scale) -> np.ndarr
     centers = members @ X
     centers = centers.toarray() if sp.issparse(centers) else centers
     centers = centers / np.bincount(codes, minlength=c)[:, None]
-    square = X.multiply(X).sum(axis=1) if sp.issparse(X) else (X * X).sum(axis=1)
-    square = np.asarray(square).reshape(-1, 1)
-    D = np.sqrt(np.maximum(square - 2 * (X @ centers.T) + (centers * centers).sum(axis=1), 0))
+    D = euclidean_distances(X, centers)
     rows = np.arange(n)
     own = D[rows, codes].copy()
     D[rows, codes] = np.inf

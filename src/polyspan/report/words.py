@@ -3,14 +3,17 @@
 import base64
 import json
 import math
+import platform
 import re
 from collections.abc import Mapping
+from importlib import metadata
 from typing import Any
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from polyspan import __version__
 from polyspan.figures.files import clean
 from polyspan.runtime.messages import plural
 
@@ -121,5 +124,9 @@ def environment() -> Environment:
         "setting": setting, "one_line": lambda text: Markup(" ".join(text.split())),
     }  # fmt: skip
     found.tests["known"] = is_known
-    found.globals["heads_of"] = lambda words, names: [(words, name) for name in names]
+    found.globals |= {
+        "heads_of": lambda words, names: [(words, name) for name in names],
+        "version": __version__, "version_of": metadata.version,
+        "python_version": platform.python_version(),
+    }  # fmt: skip
     return found

@@ -141,7 +141,7 @@ def test_consensus_is_how_often_two_are_together():
 def test_large_matrices_are_averaged_over_blocks(squared):
     rng = np.random.default_rng(0)
     votes = rng.integers(0, 3, (4, 40))
-    B = matrices.indicators(votes)
+    B = matrices.member_indicators(votes)
     W, order = (B @ B.T).toarray(), rng.permutation(40)
     S = W[np.ix_(order, order)] - np.eye(40)
     blocks = S.reshape(20, 2, 20, 2).sum(axis=(1, 3)) / (4 - 2 * np.eye(20))
