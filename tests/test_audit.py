@@ -1,5 +1,3 @@
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -139,12 +137,6 @@ def test_the_plot_has_all_scores_and_marks_those_that_see_the_order():
     assert [list(map(float, line.get_xdata())) for line in links] == [[0.9, 0.5]]
     assert [text.get_text() for text in ax.get_legend().get_texts()] == list(ORDERS)
     assert effect([0.5, 0.7], [0.5, 0.7]).plot(ax) is ax
-
-
-def test_without_matplotlib(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(ImportError, match=r'pip install "polyspan\[plot\]"'):
-        effect([0.5, 0.7], [0.5, 0.7]).plot()
 
 
 @pytest.mark.parametrize(

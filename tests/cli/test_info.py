@@ -24,7 +24,6 @@ def test_info(capsys, monkeypatch, tmp_path):
 def test_info_says_which_extra_gives_what(monkeypatch):
     monkeypatch.setattr(info, "_version", lambda name: None)
     optional = dict(info.describe()["optional packages"])
-    assert optional["matplotlib"] == 'not installed: pip install "polyspan[plot]"'
     assert optional["torch"] == 'not installed: pip install "polyspan[torch]"'
     assert "pytest" not in optional
     assert "polyspan" not in optional

@@ -55,7 +55,7 @@ def test_annotations_reach_the_report_and_not_the_clusters(tables, capsys, tmp_p
     assert "figures (.svg, .png) and tables (.csv)" in told.out
     assert labels() == plain
     page = (tmp_path / "r.html").read_text()
-    for words in ("diet", "log-rank", "Kaplan-Meier", "never reached the clustering", "rna11"):
+    for words in ("diet", "log-rank", "Kaplan-Meier", "never used for the clustering", "rna11"):
         assert words in page, words
     with open("drawn/known.csv") as stream:
         rows = {row["column"]: row for row in csv.DictReader(stream)}

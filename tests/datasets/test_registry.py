@@ -120,9 +120,7 @@ def test_unknown_name_answers_with_the_close_and_the_known_ones():
         find_entry("bbsport")
     with pytest.raises(TypeError, match=r"name must be the name of a data set, not \['ngs'\]"):
         find_entry(["ngs"])
-    with pytest.raises(
-        UnknownDatasetError, match=r"called 'zzzz'\. Known: digits, .*wikipedia$"
-    ):
+    with pytest.raises(UnknownDatasetError, match=r"called 'zzzz'\. Known: digits, .*wikipedia$"):
         find_entry("zzzz")
 
 

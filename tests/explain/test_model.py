@@ -47,7 +47,7 @@ def test_report_needs_no_views_after_a_fit(fitted, tmp_path):
     views, model, classes = fitted
     path = model.report(tmp_path / "r.html", known={"class": classes}, figures=tmp_path / "drawn")
     text = path.read_text("utf-8")
-    for words in ("rna", "protein3", "p44", "What separates the known classes"):
+    for words in ("rna", "protein3", "p44", "What separates the annotated classes"):
         assert words in text, words
     assert (tmp_path / "drawn" / "markers.csv").exists()
     whole = np.hstack([view.to_numpy() for view in views.values()])

@@ -138,7 +138,7 @@ def test_affinity_tells_what_is_pointed_at(see, digits_page):
     from selenium.webdriver import ActionChains
 
     browser = see(digits_page[0])
-    picture = css(browser, "#matrix")
+    picture = css(browser, "#matrix image")
     browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", picture)
     corner = -(picture.size["width"] // 2) + 4
     move = ActionChains(browser, duration=20)

@@ -8,7 +8,8 @@ from sklearn.metrics import normalized_mutual_info_score
 
 from polyspan import GMC, GRMSC, ConcatKMeans, ConcatSpectral
 from polyspan.datasets import load_file, make_subspaces
-from polyspan.report import measure, page
+from polyspan.figures.matrices import shrink
+from polyspan.report import measure
 
 
 def test_a_view_in_numbers():
@@ -61,7 +62,7 @@ def test_affinity_sums_and_blocks_against_loops():
             for p in cuts
         ]
         for given in (W, sp.csr_array(W)):
-            found = measure.shrink_affinity(given, order, most)
+            found = shrink(given, order, most)
             assert len(found) <= most
             assert found == pytest.approx(np.array(wanted), abs=1e-12)
 
@@ -97,13 +98,13 @@ def test_every_view_is_shown_as_it_was_scaled(tmp_path, cls, monkeypatch):
     data = make_subspaces(60, 3, random_state=0)
     own = "zscore" if cls is GMC else "unit"
     model = cls(n_clusters=3, scale=(own, "standard"), random_state=0).fit(data.views)
-    seen, plain = [], page.compare_view
+    seen, plain = [], measure.compare_view
 
     def watched(X, codes, scale):
         seen.append(scale)
         return plain(X, codes, scale)
 
-    monkeypatch.setattr(page, "compare_view", watched)
+    monkeypatch.setattr(measure, "compare_view", watched)
     text = report(tmp_path, data, model)
     assert seen == ["unit", "standard"]
     assert f"scale=('{own}', 'standard')" in Page(text).shown

@@ -51,14 +51,13 @@ def run(args: argparse.Namespace) -> int:
         args.usage_error(f"--seed must be from 0 to 2**32 - 1, got {args.seed}")
     from polyspan.audit import HEADER, order_effect, plot_effects, table_row
     from polyspan.datasets import load_dataset
-    from polyspan.figures import check_figure_path, new_figure, save_figure
+    from polyspan.figures import check_figure_path, save_figure
 
     data = load_dataset(args.dataset)
     try:
         with asking():
             if args.plot:
                 check_figure_path(args.plot)
-                new_figure()  # without matplotlib, say so now
             models = build(args.method, args.set, data)
     except InputError as error:
         return fail(error, 2)

@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from polyspan.cli.known import matched
-from polyspan.cli.messages import found_text, note
+from polyspan.cli.messages import found_text
 from polyspan.cli.options import add_options, check_options, option, read_options, within
 from polyspan.cli.parser import add_command
 from polyspan.cli.request import Request, seed_limits
@@ -155,8 +155,7 @@ def run_demo(
         console.print(part, highlight=False)
     if out is not None:
         report = _write(out, data, found, f"polyspan demo --samples {n_samples} --seed {seed}")
-        told = f"\nReport: {report}" + (f"\nPicture: {out}" if out.exists() else "")
-        console.print(told, highlight=False, soft_wrap=True)
+        console.print(f"\nReport: {report}\nPicture: {out}", highlight=False, soft_wrap=True)
         if show and has_screen():
             import webbrowser
 
@@ -242,16 +241,9 @@ def explanation() -> str:
 
 
 def _write(out: Path, data: "Dataset", found: Found, command: str) -> Path:
-    """Write the report and, where matplotlib is installed, the picture; returns the report."""
-    from polyspan.figures import new_figure
+    """Write the report and the picture; returns the report."""
     from polyspan.report import write_report
 
-    picture: Path | None = out
-    try:
-        new_figure()
-    except ImportError as error:
-        note(str(error))
-        picture = None
     return write_report(
         out.with_suffix(".html"),
         views=data.views,
@@ -263,7 +255,7 @@ def _write(out: Path, data: "Dataset", found: Found, command: str) -> Path:
         title="Breast tumors, by their cell nuclei",
         notes=found.complaints,
         command=command,
-        picture=picture,
+        picture=out,
         force=True,  # what exists was checked before the fit
     )
 

@@ -74,8 +74,8 @@ def dependencies() -> tuple[list[str], dict[str, str]]:
     Examples
     --------
     >>> needed, optional = dependencies()
-    >>> "numpy" in needed, optional["matplotlib"]
-    (True, 'plot')
+    >>> "numpy" in needed, optional["torch"]
+    (True, 'torch')
     """
     needed: list[str] = []
     optional: dict[str, str] = {}

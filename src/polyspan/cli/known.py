@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from polyspan.cli.request import Outputs
 from polyspan.runtime.messages import unknown_name
+from polyspan.runtime.optional import require
 
 if TYPE_CHECKING:
     from polyspan.datasets import Dataset, MatchedViews
@@ -34,7 +35,7 @@ def matched(data: "Dataset") -> "MatchedViews":
 
 def read_beside(asked: Outputs, data: "MatchedViews", dataset: str | None) -> Any:
     """What the report takes besides, checked before any work: columns, survival, folder."""
-    from polyspan.explain import read_known, survival
+    from polyspan.explain import lifetimes, read_known
     from polyspan.report.downloads import check_folder
 
     n = data.views[0].shape[0]
@@ -55,10 +56,11 @@ def read_beside(asked: Outputs, data: "MatchedViews", dataset: str | None) -> An
         for name in names:
             if name not in columns:
                 raise ValueError(unknown_name("column for --survival", name, list(columns)))
-        try:  # in two halves, only to find what is wrong now
-            survival([i % 2 for i in range(n)], *(columns[name] for name in names))
+        try:
+            lifetimes(columns[names[0]], columns[names[1]], n)
         except ValueError as error:
             raise ValueError(f"--survival {asked.survival}: {error}") from error
+        require("lifelines", "survival", "--survival")
         given["survival"] = names
     if asked.figures is not None:
         given["figures"] = check_folder(asked.figures, asked.force)

@@ -164,6 +164,6 @@ def files_text(targets: Targets, figures: str | Path | None = None) -> str:
         words = f"model, {size:.1f} MB; `{predict} FILE ...` finds the clusters of new samples"
         rows.append((str(targets.model), words))
     if figures is not None:
-        rows.append((str(figures), "figures (.svg, .png) and tables (.csv) of the report"))
+        rows.append((str(figures), "figures (.svg, .png, .pdf) and tables (.csv) of the report"))
     width = max(len(path) for path, _ in rows)
     return "\n".join(f"{path:{width}}  {words}" for path, words in rows)

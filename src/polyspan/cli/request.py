@@ -150,8 +150,8 @@ class Outputs(Writing):
         "compare the survival of the clusters (needs lifelines): two columns of --annotate or of "
         "the data set; an event is 1, or dead", "TIME,EVENT", needs=SHOWN)
     figures: str | Path | None = option(None,
-        "with --report: also write its figures (.svg, .png) and tables (.csv, such as markers.csv) "
-        "to this folder", "FOLDER", needs=SHOWN)
+        "with --report: also write its figures (.svg, .png, .pdf) and tables (.csv, such as "
+        "markers.csv) to this folder", "FOLDER", needs=SHOWN)
     verbose: bool = option(False,
         "also print the members of the consensus, by family and scaling")
     # fmt: on

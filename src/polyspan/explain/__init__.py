@@ -5,7 +5,7 @@ from polyspan.explain.given import open_given
 from polyspan.explain.known import Known, read_known
 from polyspan.explain.markers import Markers, markers, write_markers
 from polyspan.explain.model import Explanation, explain_model, open_known
-from polyspan.explain.survival import Survival, survival
+from polyspan.explain.survival import Survival, lifetimes, survival
 
 __all__ = [
     "Association",
@@ -15,6 +15,7 @@ __all__ = [
     "Survival",
     "associations",
     "explain_model",
+    "lifetimes",
     "markers",
     "open_given",
     "open_known",

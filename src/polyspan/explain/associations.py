@@ -4,10 +4,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import chi2_contingency, fisher_exact, kruskal
+from scipy.stats import (
+    chi2_contingency,
+    false_discovery_control,
+    fisher_exact,
+    kruskal,
+    permutation_test,
+)
+from scipy.stats.contingency import crosstab, expected_freq
 
 from polyspan.explain.given import is_unknown, label_codes
-from polyspan.explain.statistics import adjust
 from polyspan.io.columns import as_numbers
 from polyspan.metrics import clustering_scores
 
@@ -86,7 +92,7 @@ def associations(labels: Any, known: Mapping[str, Any]) -> list[Association]:
     found = [_associate(codes, len(clusters), str(k), known[k]) for k in known]
     tested = [one for one in found if one.kind]
     if tested:
-        corrected = adjust(np.array([one.p for one in tested])).tolist()
+        corrected = false_discovery_control([one.p for one in tested]).tolist()
         pairs = zip(tested, corrected, strict=True)
         tested = [one._replace(p_adjusted=p) for one, p in pairs]
     tested.sort(key=lambda one: (one.p, -np.nan_to_num(one.nmi)))
@@ -104,7 +110,7 @@ def _associate(codes: np.ndarray, c: int, name: str, column: Sequence[Any]) -> A
     numbers = as_numbers(values) if values else None
     nan = float("nan")
     left = Association(name, "", len(rows), "", nan, nan, nan, nan, nan, [], np.zeros((c, 0)))
-    words = list(map(_word, values))
+    words = list(map(as_class, values))
     different = len(set(words))
     if different < 2:
         return left._replace(test="the same for all" if different else "unknown for all")
@@ -123,19 +129,18 @@ def _associate(codes: np.ndarray, c: int, name: str, column: Sequence[Any]) -> A
         )  # fmt: skip
     if different == len(words):
         return left._replace(test="different for all")
-    classes, at = np.unique(words, return_inverse=True)
-    table = np.bincount(own * len(classes) + at, minlength=c * len(classes)).reshape(c, -1)
-    scores = clustering_scores(at, own)
-    test_name, statistic, p = _independence(table, own, at)
+    (_, classes), table = crosstab(own, words, levels=(range(c), None))
+    scores = clustering_scores(words, own)
+    test_name, statistic, p = _independence(table, own, np.searchsorted(classes, words))
     return left._replace(
         kind="classes", test=test_name, statistic=statistic, p=p, ari=scores["ari"],
         nmi=scores["nmi"], values=classes.tolist(), table=table,
     )  # fmt: skip
 
 
-def _word(value: Any) -> str:
+def as_class(value: Any) -> str:
     """A value as a class: 1.0 and 1 are the same."""
-    return str(int(value)) if isinstance(value, float) and value == int(value) else str(value)
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _independence(
@@ -143,22 +148,21 @@ def _independence(
 ) -> tuple[str, float, float]:
     """The name of the test, its statistic, and its p-value."""
     table = table[table.sum(axis=1) > 0]
-    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
+    expected = expected_freq(table)
     if expected.min() >= FEWEST_EXPECTED:
         test = chi2_contingency(table, correction=False)
         return "chi-squared", float(test.statistic), float(test.pvalue)
     if table.shape == (2, 2):
         exact = fisher_exact(table)
         return "Fisher", float(exact.statistic), float(exact.pvalue)
-    codes = np.unique(codes, return_inverse=True)[1]
-    width = table.shape[1]
+    cells = np.unique(codes, return_inverse=True)[1] * table.shape[1]
 
     def statistic(order: np.ndarray) -> float:
-        counts = np.bincount(codes * width + classes[order], minlength=table.size)
+        counts = np.bincount(cells + order.astype(int), minlength=table.size)
         return float((counts.reshape(table.shape) ** 2 / expected).sum() - len(codes))
 
-    seen = statistic(np.arange(len(codes)))
-    rng = np.random.default_rng(0)
-    drawn = [statistic(rng.permutation(len(codes))) for _ in range(N_PERMUTATIONS)]
-    above = np.sum(np.array(drawn) >= seen - 1e-9)
-    return "chi-squared, permuted", seen, float((above + 1) / (N_PERMUTATIONS + 1))
+    found = permutation_test(
+        (classes,), statistic, permutation_type="pairings", alternative="greater",
+        n_resamples=N_PERMUTATIONS, random_state=0,
+    )  # fmt: skip
+    return "chi-squared, permuted", float(found.statistic), float(found.pvalue)

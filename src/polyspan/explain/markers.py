@@ -1,17 +1,20 @@
 """The features that tell a cluster from the rest, in every view."""
 
 import csv
+import io
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
+from scipy.stats import false_discovery_control
 from sklearn.base import clone
 
 from polyspan.atomic import replacing
 from polyspan.base import MultiViewClusterer
 from polyspan.explain.given import Given, label_codes, open_given
-from polyspan.explain.statistics import adjust, compare_features
+from polyspan.explain.statistics import compare_features
 from polyspan.inputs.rows import look
 from polyspan.inputs.views import Views
 from polyspan.io.align import take
@@ -116,20 +119,22 @@ def markers(
     >>> found.feature[0], str(found.cluster[0]), float(found.auc[0])
     ('legs', 'beast', 1.0)
     """
-    given = open_given(views)
+    return markers_of(open_given(views), labels, held_out_view, estimator)
+
+
+def markers_of(
+    given: Given,
+    labels: Any,
+    held_out_view: bool = False,
+    estimator: MultiViewClusterer | None = None,
+) -> Markers:
+    """Markers of checked views, as `markers` finds them."""
     clusters, codes = label_codes(labels, given.views.n_samples)
     if not held_out_view:
         return of_codes(given, clusters, [codes] * len(given.view_names))
     if len(given.view_names) < 2:
         raise ValueError("held_out_view=True needs two views: clusters come from the others.")
     estimator = MeanGraph(random_state=0) if estimator is None else estimator
-    return markers_of(given, clusters, codes, estimator)
-
-
-def markers_of(
-    given: Given, clusters: np.ndarray, codes: np.ndarray, estimator: MultiViewClusterer
-) -> Markers:
-    """Markers of checked views between clusters that are found without the view compared."""
     c = len(clusters)
     refitted = [_without(given.views, k, codes, c, estimator) for k in range(len(given.view_names))]
     without = {
@@ -153,7 +158,7 @@ def of_codes(given: Given, clusters: np.ndarray, codes: list[np.ndarray]) -> Mar
     }
     for name in ("effect", "auc", "p", "mean_in", "mean_out"):
         columns[name] = np.concatenate([getattr(one, name).ravel() for one in found])
-    columns["p_adjusted"] = adjust(columns["p"])
+    columns["p_adjusted"] = false_discovery_control(columns["p"])
     order = np.lexsort((-np.abs(columns["effect"]), columns["p"]))
     return Markers(**{name: one[order] for name, one in columns.items()}, found_without={})
 
@@ -200,11 +205,22 @@ def write_markers(found: Markers, path: str | Path) -> Path:
     'view,feature,cluster,effect,auc,p,p_adjusted,mean_in,mean_out'
     """
     path = Path(path)
-    with replacing(path) as part, part.open("w", newline="", encoding="utf-8") as stream:
-        rows = csv.writer(stream, lineterminator="\n")
-        columns = found.columns()
-        rows.writerow(columns)
-        numbers = [one.tolist() for one in columns.values()]
-        for row in zip(*numbers, strict=True):
-            rows.writerow([f"{x:.6g}" if isinstance(x, float) else x for x in row])
+    with replacing(path) as part:
+        part.write_text(csv_text(found.columns()), "utf-8", newline="")
     return path
+
+
+def csv_text(columns: Mapping[str, Any]) -> str:
+    """Columns of equal length as a .csv file, numbers with six digits.
+
+    Examples
+    --------
+    >>> csv_text({"a": [1, None], "b": [1 / 3, "x,y"]}).splitlines()
+    ['a,b', '1,0.333333', ',"x,y"']
+    """
+    out = io.StringIO()
+    rows = csv.writer(out, lineterminator="\n")
+    rows.writerow(columns)
+    for row in zip(*(np.asarray(one, object).tolist() for one in columns.values()), strict=True):
+        rows.writerow([f"{x:.6g}" if isinstance(x, float) else x for x in row])
+    return out.getvalue()

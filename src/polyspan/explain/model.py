@@ -8,7 +8,7 @@ from sklearn.base import clone
 from polyspan.explain.associations import Association, associations
 from polyspan.explain.given import Given, open_given
 from polyspan.explain.known import match_known, read_known
-from polyspan.explain.markers import Markers, markers
+from polyspan.explain.markers import Markers, markers_of
 from polyspan.explain.survival import Survival, survival
 from polyspan.io.samples import is_frame
 
@@ -67,10 +67,8 @@ def explain_model(
     """
     given = open_given(X, model.views)
     columns = open_known(known, given)
-    views = dict(zip(given.view_names, given.views.arrays, strict=True))
-    named = open_named(views, given)
     estimator = clone(model) if held_out_view else None
-    found = markers(named, model.labels_, held_out_view=held_out_view, estimator=estimator)
+    found = markers_of(given, model.labels_, held_out_view, estimator)
     used = {name: one for name, one in columns.items() if name not in (times or ())}
     lived = None
     if times is not None:
@@ -79,20 +77,6 @@ def explain_model(
                 raise ValueError(f"survival: {name!r} is none of the known columns.")
         lived = survival(model.labels_, *(columns[name] for name in times))
     return Explanation(found, associations(model.labels_, used) if used else [], lived)
-
-
-def open_named(views: dict[str, Any], given: Given) -> Any:
-    """Checked views with the names of their features, as `markers` takes them."""
-    return _Named(list(views.values()), list(views), given.feature_names, given.ids)
-
-
-class _Named(NamedTuple):
-    """Views and names, in the form of a `Dataset`."""
-
-    views: list[Any]
-    view_names: list[str]
-    columns: list[list[str]]
-    ids: list[str]
 
 
 def open_known(known: Any, given: Given) -> dict[str, Any]:

@@ -46,9 +46,9 @@ def compare_features(X: Any, codes: np.ndarray, n_clusters: int) -> Comparison:
     n, d = X.shape
     G = sp.csr_array((np.ones(n), (codes, np.arange(n))), shape=(n_clusters, n))
     if sp.issparse(X):
-        return _compare(*_sparse_sums(sp.csc_array(X, dtype=np.float64), G))
+        return _compare(_sparse_sums(sp.csc_array(X, dtype=np.float64), G))
     step = max(1, MOST_VALUES // n)
-    parts = [_compare(*_dense_sums(X[:, j : j + step], G)) for j in range(0, d, step)]
+    parts = [_compare(_dense_sums(X[:, j : j + step], G)) for j in range(0, d, step)]
     return Comparison(*(np.concatenate(one, axis=1) for one in zip(*parts, strict=True)))
 
 
@@ -83,7 +83,7 @@ def _sparse_sums(X: sp.csc_array, G: sp.csr_array) -> _Sums:
     column = np.repeat(np.arange(d), stored)
     negative = np.bincount(column[X.data < 0], minlength=d)
     zeros = n - stored
-    R = sp.csc_array((_ranks_within(X.data, column), X.indices, X.indptr), shape=(n, d))
+    R = sp.csc_array((_ranks_within(X), X.indices, X.indptr), shape=(n, d))
     R.data += np.where(X.data > 0, zeros[column], 0)
     of_zeros = negative + (zeros + 1) / 2  # the zeros share one rank, between the two signs
     held = sp.csc_array((np.ones(X.nnz), X.indices, X.indptr), shape=(n, d))
@@ -95,29 +95,14 @@ def _sparse_sums(X: sp.csc_array, G: sp.csr_array) -> _Sums:
     return _Sums(count, value, square, rank, squared, np.zeros(d))
 
 
-def _ranks_within(values: np.ndarray, column: np.ndarray) -> np.ndarray:
-    """Ranks among the values of the same column, from 1; equal values share their mean rank."""
-    order = np.lexsort((values, column))
-    v, c = values[order], column[order]
-    at = np.arange(len(v))
-    new = np.ones(len(v) + 1, dtype=bool)  # where another value or column begins
-    new[1:-1] = (v[1:] != v[:-1]) | (c[1:] != c[:-1])
-    starts = np.flatnonzero(new)
-    group = np.cumsum(new[:-1]) - 1
-    first = np.searchsorted(c, c)  # of the column
-    ranks = np.empty(len(v))
-    ranks[order] = (starts[:-1][group] + starts[1:][group] + 1) / 2 - first[at]
-    return ranks
+def _ranks_within(X: sp.csc_array) -> np.ndarray:
+    """Ranks of what is stored among the values of the same column, from 1."""
+    columns = np.split(X.data, X.indptr[1:-1])
+    return np.concatenate([rankdata(column) for column in columns])
 
 
-def _compare(
-    count: np.ndarray,
-    value: np.ndarray,
-    square: np.ndarray,
-    rank: np.ndarray,
-    ranks_squared: np.ndarray,
-    shift: np.ndarray,
-) -> Comparison:
+def _compare(sums: _Sums) -> Comparison:
+    count, value, square, rank, ranks_squared, shift = sums
     n = count.sum(axis=0)
     n1, n2 = count, n - count
     both = (n1 > 0) & (n2 > 0)
@@ -141,19 +126,3 @@ def _compare(
     with np.errstate(divide="ignore", invalid="ignore"):  # no spread inside: an infinite effect
         effect = np.where(both & ~same, gap / pooled, 0.0)
     return Comparison(effect, auc, p, m1 + shift, m2 + shift)
-
-
-def adjust(p: np.ndarray) -> np.ndarray:
-    """P-values corrected for their number by the rule of Benjamini and Hochberg.
-
-    Examples
-    --------
-    >>> adjust(np.array([0.01, 0.02, 0.5, 0.03])).round(3)
-    array([0.04, 0.04, 0.5 , 0.04])
-    """
-    flat = np.asarray(p, dtype=np.float64).ravel()
-    order = np.argsort(flat)
-    steps = flat[order] * len(flat) / np.arange(1, len(flat) + 1)
-    found = np.empty(len(flat))
-    found[order] = np.minimum(np.minimum.accumulate(steps[::-1])[::-1], 1.0)
-    return found.reshape(np.shape(p))

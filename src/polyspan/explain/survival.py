@@ -57,20 +57,8 @@ def survival(labels: Any, time: Any, event: Any) -> Survival:
     >>> round(found.p, 3), found.curves[1].alive.round(2)
     (0.025, array([1.  , 0.67, 0.33, 0.33]))
     """
-    labels = np.asarray(labels)
-    for name, values in (("time", time), ("event", event)):
-        if len(values) != len(labels):
-            raise ValueError(
-                f"{name} has {len(values)} values, but there are {len(labels)} samples."
-            )
-    rows = [
-        i for i, both in enumerate(zip(time, event, strict=True)) if not any(map(is_unknown, both))
-    ]
-    T = as_numbers([time[i] for i in rows])
-    if T is None or not np.all(T >= 0):
-        raise ValueError("the times of survival must be numbers, and none negative.")
-    E = _events([event[i] for i in rows])
-    clusters, codes = label_codes(labels[rows], len(rows))
+    rows, T, E = lifetimes(time, event, len(labels))
+    clusters, codes = label_codes(np.asarray(labels)[rows], len(rows))
     lifelines = require("lifelines", "survival", "survival")
     tests = require("lifelines.statistics", "survival", "survival")
     with warnings.catch_warnings():
@@ -81,6 +69,25 @@ def survival(labels: Any, time: Any, event: Any) -> Survival:
     ticks = _ticks(float(T.max()))
     at_risk = np.array([[np.sum(T[codes == k] >= t) for t in ticks] for k in range(len(clusters))])
     return Survival(curves, ticks, at_risk, float(test.test_statistic), float(test.p_value), len(T))
+
+
+def lifetimes(time: Any, event: Any, n: int) -> tuple[list[int], np.ndarray, np.ndarray]:
+    """The samples whose survival is known, their times, and whether the event was seen (1, 0).
+
+    Examples
+    --------
+    >>> rows, T, E = lifetimes([5, None, 7], ["dead", "alive", "alive"], 3)
+    >>> rows, T.tolist(), E.tolist()
+    ([0, 2], [5.0, 7.0], [1, 0])
+    """
+    for name, values in (("time", time), ("event", event)):
+        if len(values) != n:
+            raise ValueError(f"{name} has {len(values)} values, but there are {n} samples.")
+    rows = [i for i in range(n) if not (is_unknown(time[i]) or is_unknown(event[i]))]
+    T = as_numbers([time[i] for i in rows])
+    if T is None or not np.all(T >= 0):
+        raise ValueError("the times of survival must be numbers, and none negative.")
+    return rows, T, _events([event[i] for i in rows])
 
 
 def _curve(lifelines: Any, name: Any, T: np.ndarray, E: np.ndarray) -> Curve:

@@ -1,7 +1,6 @@
 """The contents of a report, checked."""
 
 from collections import Counter
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from polyspan.base import MultiViewClusterer
 from polyspan.explain.given import numbered
+from polyspan.figures.files import clean
 from polyspan.inputs.scaling import SCALES, Scaling, scaling_per_view
 from polyspan.io.containers import column_names, open_views
 from polyspan.io.samples import match_rows
@@ -22,9 +22,6 @@ from polyspan.selection.count import Evidence
 MOST_CLUSTERS = 32767  # their numbers take two bytes in the file
 MOST_SHOWN = 20_000  # samples; with more, the page shows some of them
 FEWEST_SHOWN = 50  # of every cluster, where it has so many
-
-
-Rows = list[list[Any]]
 
 
 class Content(NamedTuple):
@@ -48,8 +45,9 @@ class Content(NamedTuple):
     feature_names: list[list[str]]  # of each view
     known: dict[str, np.ndarray]  # columns of what is known of the samples
     survival: tuple[str, str] | None  # the two of them that hold time and event
-    figures: dict[str, str]  # SVG by name, added while the page is built
-    tables: dict[str, Callable[[], Rows]]  # rows, the names first; added likewise
+    drawings: dict[str, Any]  # what draws a figure, on axes or its own; added for the page
+    figures: dict[str, Any]  # of matplotlib, added likewise
+    tables: dict[str, Any]  # columns by name, added likewise
     rows: np.ndarray  # which of the samples of the fit are shown
     command: str = ""
     repeat: str = ""
@@ -72,8 +70,8 @@ def check_content(
     """Check that all parts of a report fit together, before anything is computed."""
     matched = _matched(list(views))
     arrays = [_array(view) for view in matched]
-    names = _different([str(name) for name in view_names])
-    ids = [str(name) for name in sample_ids]
+    names = _different([clean(name) for name in view_names])
+    ids = [clean(name) for name in sample_ids]
     if not arrays:
         raise ValueError("views is empty: give at least one view.")
     if len(names) != len(arrays):
@@ -126,13 +124,16 @@ def check_content(
         raise ValueError(
             f"labels has {len(clusters)} clusters; a report can show at most {MOST_CLUSTERS}."
         )
-    columns = {str(name): np.asarray(known[name], object) for name in known or {}}
+    columns = {
+        str(name): np.array([clean(x) if isinstance(x, str) else x for x in known[name]], object)
+        for name in known or {}
+    }
     _check_known(columns, survival, n)
     return Content(
         views=arrays,
         view_names=names,
         ids=ids,
-        clusters=[str(name) for name in clusters.tolist()],
+        clusters=[clean(name) for name in clusters.tolist()],
         codes=codes,
         estimator=estimator,
         shown=shown,
@@ -142,11 +143,12 @@ def check_content(
         members=[] if merged is None else merged.table_,
         evidence=evidence,
         n_agreeing=_agreeing(estimator, marks),
-        notes=[str(note) for note in notes],
+        notes=list(notes),
         scales=[one if one in SCALES else "unit" for one in scale],
         feature_names=_features(matched, arrays, names, feature_names),
         known=columns,
         survival=survival,
+        drawings={},
         figures={},
         tables={},
         rows=np.arange(n),
@@ -198,7 +200,7 @@ def _features(matched: list[Any], arrays: list[Any], views: list[str], given: An
     """The names of the features: as given, those of tables, or numbers."""
     given = given or [[]] * len(arrays)
     found = [
-        [str(name) for name in own or column_names(table) or numbered(X.shape[1])]
+        [clean(name) for name in own or column_names(table) or numbered(X.shape[1])]
         for own, table, X in zip(given, matched, arrays, strict=True)
     ]
     for name, own, X in zip(views, found, arrays, strict=True):

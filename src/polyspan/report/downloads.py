@@ -1,15 +1,14 @@
-"""What can be taken away from a report: figures as .svg and .png, tables as .csv."""
+"""What can be taken away from a report: figures as .svg, .png and .pdf, tables as .csv."""
 
-import csv
-import io
-from importlib.util import find_spec
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from polyspan.atomic import replacing_all
+from polyspan.explain.markers import csv_text
+from polyspan.figures import new_figure
+from polyspan.figures.files import FORMATS, write_figure
 from polyspan.report.content import Content
-from polyspan.report.drawings import alone
-from polyspan.report.raster import to_png
 from polyspan.runtime.messages import setting
 
 
@@ -28,28 +27,38 @@ def check_folder(folder: str | Path, force: bool = False) -> Path:
     return folder
 
 
-def write_figures(content: Content, folder: Path) -> list[Path]:
-    """Write all figures and tables that a page was built with, or none; .png needs matplotlib."""
-    files = {f"{name}.svg": alone(svg).encode() for name, svg in content.figures.items()}
-    if find_spec("matplotlib"):
-        files |= {f"{name}.png": to_png(svg) for name, svg in content.figures.items()}
-    files |= {f"{name}.csv": _csv(rows()).encode() for name, rows in content.tables.items()}
+def write_figures(content: Content, folder: Path) -> None:
+    """Write all figures and tables that a page was built with, or none."""
     new = not folder.exists()
     folder.mkdir(exist_ok=True)
+    tables = {folder / f"{name}.csv": columns for name, columns in content.tables.items()}
+    figures = {folder / f"{name}{kind}": figure for name, figure in content.figures.items()
+               for kind in FORMATS}  # fmt: skip
     try:
-        with replacing_all([folder / name for name in files]) as parts:
-            for path, part in parts.items():
-                part.write_bytes(files[path.name])
+        with replacing_all([*tables, *figures]) as parts:
+            for path, columns in tables.items():
+                parts[path].write_text(csv_text(columns), "utf-8", newline="")
+            for path, figure in figures.items():
+                write_figure(figure, parts[path], path.suffix[1:], dpi=200)
     except BaseException:
         if new:
             folder.rmdir()
         raise
-    return [folder / name for name in files]
 
 
-def _csv(rows: list[list[Any]]) -> str:
-    out = io.StringIO()
-    lines = csv.writer(out, lineterminator="\n")
-    for row in rows:
-        lines.writerow([f"{x:.6g}" if isinstance(x, float) else x for x in row])
-    return out.getvalue()
+def draw_picture(drawings: Mapping[str, Any]) -> Any:
+    """Map and consensus matrix above, features below: those that a report has, in one figure.
+
+    Examples
+    --------
+    >>> from polyspan.figures import plot_certainty
+    >>> len(draw_picture({"map": lambda ax: plot_certainty([0.5], ax)}).axes)
+    1
+    """
+    rows = [[name if name in drawings else "." for name in ("map", "consensus")]]
+    rows += [["features"] * 2] * ("features" in drawings)
+    figure = new_figure(13, 6.4 * len(rows))
+    axes: dict[str, Any] = figure.subplot_mosaic(rows)
+    for name, ax in axes.items():
+        drawings[name](ax=ax)
+    return figure

@@ -7,7 +7,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 from sklearn.decomposition import PCA
-from sklearn.metrics import normalized_mutual_info_score
+from sklearn.impute import SimpleImputer
+from sklearn.metrics import euclidean_distances, normalized_mutual_info_score
 from sklearn.utils.extmath import randomized_svd
 
 from polyspan.clustering.spectral import EXACT_BELOW, spectral_embedding, unit_rows
@@ -126,41 +127,6 @@ def measure_affinity(W: Any, codes: np.ndarray, n_clusters: int) -> Affinity:
     return Affinity(own, second, pairs / np.maximum(count, 1))
 
 
-def shrink_affinity(W: Any, order: np.ndarray, most: int) -> np.ndarray:
-    """Sort an affinity and average it over equal blocks, down to at most ``most`` rows.
-
-    The diagonal is left out. The last block may be smaller than the others.
-
-    Examples
-    --------
-    >>> shrink_affinity(np.arange(16.0).reshape(4, 4), np.array([0, 1, 2, 3]), most=2)
-    array([[ 2.5,  4.5],
-           [10.5, 12.5]])
-    """
-    n = len(order)
-    block = -(-n // most)
-    side = -(-n // block)
-    size = np.full(side, block)
-    size[-1] = n - block * (side - 1)
-    sums = np.zeros((side, side))
-    if sp.issparse(W):
-        place = np.empty(n, dtype=np.int64)
-        place[order] = np.arange(n) // block
-        W = sp.coo_array(W)
-        off = W.row != W.col
-        cells = place[W.row[off]] * side + place[W.col[off]]
-        sums.ravel()[:] = np.bincount(cells, weights=W.data[off], minlength=side * side)
-    else:
-        starts = np.arange(0, n, block)
-        for k, start in enumerate(starts):  # a few rows at a time: n x n may be large
-            rows = order[start : start + block]
-            part = W[rows][:, order].astype(np.float64)
-            part[np.arange(len(rows)), np.arange(start, start + len(rows))] = 0
-            sums[k] = np.add.reduceat(part.sum(axis=0), starts)
-    count = np.outer(size, size) - np.diag(size)
-    return sums / np.maximum(count, 1)
-
-
 class Map(NamedTuple):
     """Coordinates of the samples."""
 
@@ -220,17 +186,14 @@ def _embedding(W: Any, n_vectors: int) -> np.ndarray:
 
 
 def _filled(X: Any) -> Any:
-    """Replace missing values by the mean of their feature."""
+    """Replace missing values by the mean of their feature, in sparse views by zero."""
     if sp.issparse(X):
         X = sp.csr_array(X, copy=True)
         X.data[~np.isfinite(X.data)] = 0
         return X
     X = to_numpy(X).astype(np.float64)
-    finite = np.isfinite(X)
-    if finite.all():
-        return X
-    mean = np.where(finite, X, 0).sum(axis=0) / np.maximum(finite.sum(axis=0), 1)
-    return np.where(finite, X, mean)
+    gaps = np.where(np.isfinite(X), X, np.nan)
+    return SimpleImputer(keep_empty_features=True).fit_transform(gaps)
 
 
 def center_margin(views: list[Any], codes: np.ndarray, scale: Scale) -> np.ndarray:
@@ -244,9 +207,7 @@ def center_margin(views: list[Any], codes: np.ndarray, scale: Scale) -> np.ndarr
     centers = members @ X
     centers = centers.toarray() if sp.issparse(centers) else centers
     centers = centers / np.bincount(codes, minlength=c)[:, None]
-    square = X.multiply(X).sum(axis=1) if sp.issparse(X) else (X * X).sum(axis=1)
-    square = np.asarray(square).reshape(-1, 1)
-    D = np.sqrt(np.maximum(square - 2 * (X @ centers.T) + (centers * centers).sum(axis=1), 0))
+    D = euclidean_distances(X, centers)
     rows = np.arange(n)
     own = D[rows, codes].copy()
     D[rows, codes] = np.inf

@@ -1,251 +1,257 @@
-"""The whole page: heading, notes, sections, and the data for its script."""
+"""The whole page: what is measured and drawn once, and the templates that show it."""
 
 import base64
 import hashlib
+import inspect
+from collections.abc import Callable
+from functools import partial
 from importlib import resources
-from string import Template
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from markupsafe import Markup
+from scipy.stats.contingency import crosstab
 from sklearn.metrics import normalized_mutual_info_score
 
-from polyspan import __version__
-from polyspan.report.affinity import show_affinity
-from polyspan.report.agreement import measure_consensus
-from polyspan.report.certainty import sample_data, show_consensus, show_rivals
-from polyspan.report.clusters import show_certainty, show_clusters, show_map
+from polyspan.base import MultiViewClusterer
+from polyspan.figures import cluster_colors, matrices, plots, svg_text
+from polyspan.report import measure
 from polyspan.report.content import Content, sampled
-from polyspan.report.drawings import ALONE, scatter
-from polyspan.report.evidence import show_evidence
-from polyspan.report.features import feature_data, measure_features, show_features
-from polyspan.report.known import known_data, measure_known, show_known
-from polyspan.report.markup import clean, escape, long_table, number, packed, to_json, user
-from polyspan.report.measure import (
-    Affinity,
-    Map,
-    center_margin,
-    compare_view,
-    draw_map,
-    measure_affinity,
-)
-from polyspan.report.members import show_members
-from polyspan.report.methods import show_methods
-from polyspan.report.palette import cluster_colors
-from polyspan.report.run import show_convergence, show_run
-from polyspan.report.verdict import show_verdict
-from polyspan.report.views import show_views
-from polyspan.runtime.messages import plural
+from polyspan.report.features import drawn_features, feature_data, measure_features
+from polyspan.report.known import known_data, measure_known
+from polyspan.report.words import environment, number, packed, setting, to_json
 
 MOST_BETWEEN = 200  # clusters; with more, the picture of the affinity shows no means
+MOST_DOUBTFUL = 30  # samples in the list of the least certain
+MOST_PAIRS = 12  # in the list of the closest pairs
+MOST_RIVALS = 6
 
 
 def build_page(content: Content, date: str) -> str:
-    """Measure everything once and fill the template."""
+    """Measure and draw everything once, and fill the templates."""
     c = sampled(content)
-    n, k = len(c.ids), len(c.clusters)
-    affinity = None if c.affinity is None else measure_affinity(c.affinity, c.codes, k)
-    certainty, meaning = _certainty(c, affinity)
-    agreed = measure_consensus(c)
-    second = agreed.second if agreed is not None else None if affinity is None else affinity.second
-    plane = draw_map(c.affinity, c.views, k, c.scales)
-    each = list(zip(c.views, c.scales, strict=True))
-    compared = [compare_view(X, c.codes, scale) for X, scale in each]
-    own_maps = [draw_map(None, [X], k, scale) for X, scale in each] if len(each) > 1 else []
-    features, known = measure_features(c), measure_known(c)
-    painted = known_data(c, known)
-    colors = cluster_colors(k)
-    method = type(c.shown).__name__
-    by = f"Consensus of {plural(c.n_agreeing, 'member')}" if c.n_agreeing else method
-    title = c.title or f"{by}: {plural(k, 'cluster')} in {plural(n, 'sample')}"
-    lists = {"samples": sample_data(c, certainty, second)}
-    if features is not None:
-        lists["markers"] = feature_data(c, features)
-    sections = [
-        ("features", "Features", show_features(c, colors, certainty, features) if features else ""),
-        ("known", "What is known", show_known(c, colors, known) if known else ""),
-        ("map", "Map", show_map(c, plane, [one["name"] for one in painted])),
-        ("consensus", "Consensus", show_consensus(c, colors, agreed)),
-        ("certainty", "Certainty", show_certainty(c, certainty, meaning, second)),
-        ("rivals", "Rivals", show_rivals(c, colors)),
-        ("clusters", "Clusters", show_clusters(c, colors, certainty, compared)),
-        ("views", "Views", show_views(c, compared)),
-        ("samples", "Samples", long_table("samples", "id or cluster")),
-        ("methods", "Methods", show_methods(c, known)),
-        ("run", "Run", show_run(c, date)),
-        ("affinity", "Appendix: affinity", show_affinity(c, colors, affinity)),
-        ("count", "Appendix: number of clusters", show_evidence(c.evidence)),
-        ("members", "Appendix: members", show_members(c.members)),
-        ("convergence", "Appendix: convergence", show_convergence(c)),
-    ]
-    sections = [part for part in sections if part[2]]
-    _keep_maps(c, plane, own_maps, colors)
-    data = {
-        "n": n,
-        "ids": [clean(name) for name in c.ids],
-        "codes": packed(c.codes, "u2"),
-        "certainty": packed(np.round(certainty * 10000), "u2"),
-        "second": None if second is None else packed(second, "i2"),
-        "axes": [packed(_levels(axis), "u2") for axis in plane.axes.T],
-        "maps": [
-            {"name": clean(name), "axes": [packed(_levels(axis), "u2") for axis in one.axes.T[:2]]}
-            for name, one in zip(c.view_names, own_maps, strict=False)
-        ],
-        "known": _clean(painted),
-        "lists": _clean(lists),
-        "style": ALONE,
-        "clusters": [
-            {"name": clean(name), "size": int(size), "color": color}
-            for name, size, color in zip(c.clusters, np.bincount(c.codes), colors, strict=True)
-        ],
-        "between": None
-        if affinity is None or k > MOST_BETWEEN
-        else [[number(x) for x in row] for row in affinity.between],
-    }
-    files = resources.files("polyspan.report") / "template"
+    found = _measure(c)
+    c.drawings.update(_drawings(c, found))
+    svg = {}
+    for name, draw in c.drawings.items():
+        figure = c.figures[name] = draw().figure
+        if not name.startswith("map"):  # the script draws these
+            svg[name] = Markup(svg_text(figure, name, page=True))
+            figure.set_layout_engine("none")  # which files need not find again
+    files = resources.files("polyspan.report") / "templates"
     style, script = ((files / f"report.{kind}").read_text("utf-8") for kind in ("css", "js"))
-    return Template((files / "report.html").read_text("utf-8")).substitute(
-        title=escape(title),
-        lead=_lead(c, date),
-        verdict=show_verdict(c, certainty, compared, features, known),
-        tiles=_tiles(c, certainty),
-        notes=_notes(c),
-        links=_links([(name, head) for name, head, _ in sections]),
-        sections="".join(
-            f'<section id="{name}" aria-labelledby="h-{name}"><h2 id="h-{name}">{head}</h2>'
-            f"{body}</section>"
-            for name, head, body in sections
-        ),
-        version=escape(__version__),
-        data=to_json(data),
-        style=style,
-        script=script,
+    return environment().get_template("report.j2").render(
+        found, c=c, date=date, figures=svg, data=to_json(_data(c, found)),
+        python=_call(c.estimator if c.n_agreeing else c.shown),
+        style=Markup(style), script=Markup(script),
         # Only this script may run, and nothing may be fetched.
         hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-    )
+    )  # fmt: skip
 
 
-def _links(sections: list[tuple[str, str]]) -> str:
-    """Links to the sections; one leads to the whole appendix."""
-    shown = [pair for pair in sections if not pair[1].startswith("Appendix")]
-    shown += [(name, "Appendix") for name, head in sections if head.startswith("Appendix")][:1]
-    return "".join(f'<a href="#{name}">{head}</a>' for name, head in shown)
+def _measure(c: Content) -> dict[str, Any]:
+    """All numbers of the page, by their names in the templates."""
+    n, k, sizes = len(c.ids), len(c.clusters), np.bincount(c.codes)
+    affinity = None if c.affinity is None else measure.measure_affinity(c.affinity, c.codes, k)
+    certainty, certainty_of = _certainty(c, affinity)
+    votes, weights = _votes(c)
+    silhouette, second = None, None if affinity is None else affinity.second
+    if votes is not None:
+        silhouette, second = matrices.consensus_silhouette(votes, c.codes, weights)
+    each = list(zip(c.views, c.scales, strict=True))
+    compared = [measure.compare_view(X, c.codes, scale) for X, scale in each]
+    by_view = list(zip(c.view_names, compared, strict=True))
+    params, known = c.shown.get_params(deep=False), measure_known(c)
+    history = {name: values for name, values in (getattr(c.shown, "history_", None) or {}).items()
+               if np.any(np.asarray(values, dtype=float) > 0)}  # fmt: skip
+    ends = [values[-1] for values in history.values()]
+    stopped = getattr(c.shown, "n_iter_", None) == params.get("max_iter", "none")
+    return {
+        "method": type(c.shown).__name__, "params": params, "history": history,
+        "seed": (c.estimator if c.n_agreeing else c.shown).get_params(deep=False)["random_state"],
+        "unconverged": stopped and params.get("tol") and max(ends, default=0) > params["tol"],
+        "alone": _alone(c), "rivals": _rivals(c), "evidence": _evidence(c),
+        "features": measure_features(c), "known": known, "painted": known_data(c, known),
+        "plane": measure.draw_map(c.affinity, c.views, k, c.scales),
+        "maps": [measure.draw_map(None, [X], k, scale) for X, scale in each if len(each) > 1],
+        "votes": votes, "weights": weights, "silhouette": silhouette, "second": second,
+        "certainty": certainty, "certainty_of": certainty_of,
+        "doubtful": np.argsort(certainty, kind="stable")[:MOST_DOUBTFUL].tolist(),
+        "quantile": partial(np.quantile, certainty), "low": int(np.sum(certainty < 0.5)),
+        "compared": compared, "summaries": [measure.summarize_view(X) for X in c.views],
+        "nmi": {name: one.nmi for name, one in by_view if one.nmi is not None},
+        "near": {name: one.near.tolist() for name, one in by_view if one.near is not None},
+        "used": sorted({one.n_used for one in compared if one.nmi is not None and one.n_used < n}),
+        "affinity": affinity, "closest": [] if affinity is None else _closest(affinity.between),
+        "block": -(-n // (matrices.MOST_PIXELS // (1 + sp.issparse(c.affinity)))),
+        "colors": cluster_colors(k), "sizes": sizes,
+        "means": np.bincount(c.codes, weights=certainty) / sizes,
+    }  # fmt: skip
 
 
-def _keep_maps(c: Content, plane: Map, own: list[Map], colors: list[str]) -> None:
-    """Keep the maps as figures."""
-    names = ["map", *(f"map-{k}" for k in range(1, len(own) + 1))]
-    for name, one in zip(names, [plane, *own], strict=True):
-        xs, ys = (_levels(axis) / 65535 for axis in one.axes.T[:2])
-        c.figures[name] = scatter(xs, ys, c.codes, colors, name)
-
-
-def _clean(value: Any) -> Any:
-    """Text without characters that no HTML file can hold, at any depth."""
-    if isinstance(value, dict):
-        return {key: _clean(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_clean(one) for one in value]
-    return clean(value) if isinstance(value, str) else value
-
-
-def _certainty(c: Content, affinity: Affinity | None) -> tuple[np.ndarray, str]:
-    """Certainty of every sample, and a sentence that says what it is."""
-    if c.certainty is not None and c.certainty_of == "consensus":
-        return c.certainty, (
-            "Certainty is the share of the members in the consensus that put a sample together "
-            "with another one of its cluster (mean over these), minus that share for the best "
-            "other cluster. At 1 all members agree; at 0 the sample lies between two clusters."
+def _drawings(c: Content, m: dict[str, Any]) -> dict[str, Callable[..., Any]]:
+    """What draws every figure, by its name."""
+    draw: dict[str, Callable[..., Any]] = {
+        "certainty": partial(plots.plot_certainty, m["certainty"])
+    }
+    for j, plane in enumerate([m["plane"], *m["maps"]]):
+        points = np.stack([_levels(axis) for axis in plane.axes.T[:2]], axis=1)
+        draw[f"map-{j}" if j else "map"] = partial(plots.plot_map, points, c.codes, c.clusters)
+    if m["features"]:
+        columns = drawn_features(c, m["features"])
+        draw["features"] = partial(
+            plots.plot_markers, columns, c.codes, -m["certainty"], c.clusters
         )
-    if c.certainty is not None:
-        return c.certainty, "Certainty was computed by the method or was given with the labels."
-    if affinity is not None:
-        return affinity.own, (
-            "Certainty is the share of a sample\u2019s affinity that goes to the other samples of "
-            "its cluster. It is naturally lower with many clusters and a dense affinity, so "
-            "compare samples with each other, not with 1."
+    if m["known"] and m["known"].survival and c.survival:
+        draw["survival"] = partial(
+            plots.plot_survival, m["known"].survival, c.survival[0], c.clusters
         )
-    return center_margin(c.views, c.codes, c.scales), (
-        "The method has no affinity. Certainty is how much nearer a sample is to the center of its "
-        "own cluster than to the next one: 0 is halfway between the two, 1 is at the center."
-    )
-
-
-def _lead(c: Content, date: str) -> str:
-    names = ", ".join(user(name) for name in c.view_names[:6])
-    more = f" and {len(c.view_names) - 6} more" if len(c.view_names) > 6 else ""
-    by = f"<strong>{escape(type(c.shown).__name__)}</strong>"
-    what = ""
-    if c.n_agreeing:
-        what = (
-            " The map, and affinity and convergence in the appendix, are those of the member "
-            f"nearest to the consensus, {by}."
+    if m["votes"] is not None:
+        draw["consensus"] = partial(
+            matrices.plot_consensus, m["votes"], c.codes, m["weights"], c.clusters
         )
-        by = f"the <strong>consensus of {plural(c.n_agreeing, 'member')}</strong>"
-    return (
-        f"{plural(len(c.ids), 'sample')} described by {plural(len(c.views), 'view')} "
-        f"({names}{more}), put into {plural(len(c.clusters), 'cluster')} by {by} of polyspan "
-        f'{escape(__version__)}.{what} <time class="date">{escape(date)}</time>'
-    )
+        draw["silhouette"] = partial(plots.plot_silhouettes, m["silhouette"], c.codes, c.clusters)
+    for j, rival in enumerate(m["rivals"], start=1):
+        draw[f"flow-{j}"] = partial(plots.plot_flow, c.codes, rival["labels"], c.clusters)
+    if m["nmi"]:
+        draw["agreement"] = partial(plots.plot_agreement, m["nmi"])
+    if m["affinity"] is not None:
+        draw["affinity"] = partial(matrices.plot_affinity, c.affinity, c.codes, c.clusters)
+    for name, series in m["evidence"].items():
+        draw[name] = partial(plots.plot_count, series, (c.evidence or {})["chosen"], name)
+    if m["history"]:
+        draw["convergence"] = partial(plots.plot_convergence, m["history"], m["params"].get("tol"))
+    return draw
 
 
-def _tiles(c: Content, certainty: np.ndarray) -> str:
-    sizes = np.bincount(c.codes)
-    verdict = getattr(c.estimator, "structure_", None)
-    tiles = [] if verdict is None else [(escape(verdict), "structure")]
-    tiles += [
-        (number(len(c.ids)), "samples"[: 7 - (len(c.ids) == 1)]),
-        (number(len(c.views)), "views"[: 5 - (len(c.views) == 1)]),
-        (number(len(c.clusters)), "clusters"[: 8 - (len(c.clusters) == 1)]),
-        (f"{number(sizes.min())}\u2013{number(sizes.max())}", "samples per cluster"),
-        (f"{np.median(certainty):.2f}", "median certainty"),
+def _data(c: Content, m: dict[str, Any]) -> dict[str, Any]:
+    """What the script needs: the map, and the long tables."""
+    ordered = {"Sample": c.ids, "Cluster": [c.clusters[j] for j in c.codes],
+               "Certainty": np.round(m["certainty"], 4)}  # fmt: skip
+    if m["second"] is not None:
+        ordered["Second choice"] = [c.clusters[j] if j >= 0 else None for j in m["second"]]
+    c.tables["samples"] = ordered
+    lists: dict[str, Any] = {"samples": {"heads": list(ordered)}}
+    if m["features"]:
+        lists["markers"] = feature_data(m["features"])
+    axes = [
+        [packed(_levels(axis), "u2") for axis in one.axes.T] for one in [m["plane"], *m["maps"]]
     ]
-    return "".join(f"<div><dt>{label}</dt><dd>{value}</dd></div>" for value, label in tiles)
+    between = m["affinity"] is not None and len(c.clusters) <= MOST_BETWEEN
+    return {
+        "n": len(c.ids), "ids": c.ids, "codes": packed(c.codes, "u2"), "axes": axes[0],
+        "certainty": packed(np.round(m["certainty"] * 10000), "u2"),
+        "second": None if m["second"] is None else packed(m["second"], "i2"),
+        "maps": [{"name": name, "axes": two[:2]}
+                 for name, two in zip(c.view_names, axes[1:], strict=False)],
+        "known": m["painted"], "lists": lists,
+        "clusters": [{"name": name, "size": size, "color": color} for name, size, color in
+                     zip(c.clusters, m["sizes"].tolist(), m["colors"], strict=True)],
+        "between": [list(map(number, row)) for row in m["affinity"].between] if between else None,
+    }  # fmt: skip
 
 
-def _notes(c: Content) -> str:
-    notes = [user(note) for note in [*_consensus_notes(c), *c.notes]]
-    iterations = getattr(c.shown, "n_iter_", None)
-    params = c.shown.get_params(deep=False)
-    last = [ys[-1] for ys in (getattr(c.shown, "history_", None) or {}).values() if len(ys)]
-    tol = params.get("tol")
-    if (
-        iterations is not None
-        and iterations == params.get("max_iter")
-        and tol
-        and max(last, default=0) > tol
-    ):
-        notes.append(
-            f"The solver stopped after max_iter={iterations} iterations without converging to "
-            f"tol={tol:g}: raise max_iter, or treat the result with caution."
-        )
+def _certainty(c: Content, affinity: measure.Affinity | None) -> tuple[np.ndarray, str]:
+    """Certainty of every sample, and what it is of."""
+    if c.certainty is not None:
+        return c.certainty, c.certainty_of
+    if affinity is not None:
+        return affinity.own, "affinity"
+    return measure.center_margin(c.views, c.codes, c.scales), "centers"
+
+
+def _votes(c: Content) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """The clusters of the members in the consensus, and their weights; None for one method."""
+    labels = getattr(c.estimator, "member_labels_", None)
+    if not c.n_agreeing or labels is None or len(c.clusters) < 2:
+        return None, None
+    return labels[:, c.rows], np.array([r["weight"] for r in c.members if r["status"] == "ok"])
+
+
+def _rivals(c: Content) -> list[dict[str, Any]]:
+    """Other clusterings of the same samples, and how they differ from the one shown."""
+    if not c.n_agreeing or len(c.clusters) > 30:
+        return []
+    others = [
+        (f"rival with {one['share']:.0%} of the votes", one["labels"])
+        for one in getattr(c.estimator, "alternatives_", [])
+    ]
+    by_number = getattr(c.estimator, "labels_by_k_", {})
+    others += [(f"{k} clusters", by_number[k]) for k in by_number if k != len(c.clusters)]
+    rivals = []
+    for name, labels in others[:MOST_RIVALS]:
+        labels = np.asarray(labels)[c.rows]
+        (_, kinds), counts = crosstab(c.codes, labels)
+        rivals.append({
+            "name": name, "labels": labels, "n_clusters": len(kinds),
+            "moved": len(labels) - int(counts.max(axis=1).sum()),
+            "nmi": float(normalized_mutual_info_score(c.codes, labels)),
+        })  # fmt: skip
+    return rivals
+
+
+def _closest(between: np.ndarray) -> list[tuple[int, int, float]]:
+    """The pairs of clusters that are least separated, and how close they are."""
+    inside = np.diag(between)
+    a, b = np.triu_indices(len(between), 1)
+    # A cluster of one sample has no pairs inside: the value of the other cluster is used.
+    both = np.where((inside[a] > 0) & (inside[b] > 0), np.sqrt(inside[a] * inside[b]),
+                    np.maximum(inside[a], inside[b]))  # fmt: skip
+    ratio = between[a, b] / np.where(both > 0, both, np.inf)
+    order = np.argsort(-ratio, kind="stable")[:MOST_PAIRS]
+    return list(zip(a[order].tolist(), b[order].tolist(), ratio[order].tolist(), strict=True))
+
+
+def _evidence(c: Content) -> dict[str, dict[int, float]]:
+    """The evidence for every number of clusters, by name; the eigenvalues are last."""
+    if not c.evidence:
+        return {}
+    e = c.evidence
+    columns: dict[str, dict[int, float]] = {
+        name: dict(sorted(zip(e["candidates"], e[name], strict=True)))
+        for name in ("gaps", "stability", "scores")
+    }
+    columns["votes"] = dict(sorted((int(count), votes) for count, votes in e["votes"].items()))
+    # Far beyond the candidates there is nothing to see.
+    seen = e["eigenvalues"][: int(1.5 * max(max(series) for series in columns.values())) + 3]
+    return columns | {"eigenvalues": dict(enumerate(seen, start=1))}
+
+
+def _alone(c: Content) -> float | None:
+    """NMI of the clusters shown with those of the method shown; None if they are the same."""
     own = getattr(c.shown, "labels_", None)
-    if own is not None and len(own) > c.rows[-1]:
-        same = normalized_mutual_info_score(c.codes, np.asarray(own)[c.rows])
-        if same < 1 - 1e-9:
-            notes.append(
-                f"The clusters shown differ from those of {type(c.shown).__name__} alone: their "
-                f"normalized mutual information is {same:.3f}."
-            )
-    if not notes:
-        return ""
-    items = "".join(f"<li>{note}</li>" for note in notes)
-    return f'<ul class="notes" aria-label="Notes">{items}</ul>'
+    if own is None or len(own) <= c.rows[-1]:
+        return None
+    same = float(normalized_mutual_info_score(c.codes, np.asarray(own)[c.rows]))
+    return same if same < 1 - 1e-9 else None
 
 
-def _consensus_notes(c: Content) -> list[str]:
-    """What a consensus says of the data: scaling of the views, rival clusterings."""
-    notes = []
-    notes += [f"Scaling of {sentence}." for sentence in getattr(c.estimator, "scaling_", [])]
-    for one in getattr(c.estimator, "alternatives_", []):
-        views = ", ".join(
-            f"{name} {value:.2f}"
-            for name, value in zip(c.view_names, one["modularity"], strict=True)
-        )
-        notes.append(
-            f"The members disagree: {one['share']:.0%} of the votes are for another clustering "
-            f"(NMI {one['similarity']:.2f} with this one; modularity in the views: {views})."
-        )
-    return notes
+def _call(model: MultiViewClusterer) -> str:
+    """The lines of Python that fit this estimator."""
+    defaults = inspect.signature(type(model)).parameters
+    given = {
+        name: _typed(value)
+        for name, value in model.get_params(deep=False).items()
+        if name not in defaults or setting(value) != setting(defaults[name].default)
+    }
+    own = [model, *(getattr(model, "members", None) or [])]
+    ours = {type(one).__name__ for one in own if type(one).__module__.startswith("polyspan.")}
+    others = {type(one).__name__ for one in own} - ours
+    lines = [
+        f"from {source} import {', '.join(sorted(names))}"
+        for source, names in (("polyspan", ours), ("...", others))
+        if names
+    ]
+    call = ", ".join(f"{name}={value}" for name, value in given.items())
+    return "\n".join([*lines, "", f"labels = {type(model).__name__}({call}).fit_predict(views)"])
+
+
+def _typed(value: Any) -> str:
+    """A value as you would type it; members in full, so that they can be pasted."""
+    if isinstance(value, list | tuple) and any(isinstance(x, MultiViewClusterer) for x in value):
+        return f"[{', '.join(' '.join(repr(x).split()) for x in value)}]"
+    return setting(value)
 
 
 def _levels(axis: np.ndarray) -> np.ndarray:

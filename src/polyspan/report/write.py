@@ -11,9 +11,8 @@ from polyspan.base import MultiViewClusterer
 from polyspan.explain import open_given, open_known
 from polyspan.figures import check_figure_path, save_figure
 from polyspan.report.content import check_content
-from polyspan.report.downloads import check_folder, write_figures
+from polyspan.report.downloads import check_folder, draw_picture, write_figures
 from polyspan.report.page import build_page
-from polyspan.report.picture import draw_picture
 from polyspan.selection.count import Evidence
 
 
@@ -118,11 +117,10 @@ def write_report(
     survival : (str, str), optional
         The columns of ``known`` that hold time and event. See `polyspan.explain.survival`.
     figures : path, optional
-        A folder for every figure of the page as .svg and, with matplotlib (the extra ``plot``),
-        as .png, and for every table as .csv; it is created.
+        A folder for every figure of the page as .svg, .png and .pdf, and for every table as .csv;
+        it is created.
     picture : path, optional
-        One picture (.png, .svg or .pdf) of the map, the consensus matrix and the best features;
-        needs matplotlib (the extra ``plot``).
+        One picture (.png, .svg or .pdf) of the map, the consensus matrix and the best features.
     force : bool, default=False
         Replace ``path``, ``picture`` and files in ``figures``, if they exist.
     date : datetime, optional
@@ -175,7 +173,7 @@ def write_report(
     with replacing(path) as part:
         part.write_text(text, "utf-8", newline="\n")
         if drawn is not None:
-            save_figure(draw_picture(content.figures), drawn, dpi=100)
+            save_figure(draw_picture(content.drawings), drawn, dpi=100)
         if folder is not None:
             write_figures(content, folder)
     return path

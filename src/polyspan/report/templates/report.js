@@ -535,14 +535,12 @@
     };
     return rows.map((row) => row.map(field).join(",")).join("\n") + "\n";
   }
-  function svgText(svg) {  // with its colors, so that it can stand alone
+  function svgText(svg) {  // with the colors of the light scheme, so that it can stand alone
     const copied = svg.cloneNode(true), box = svg.viewBox.baseVal;
-    const style = document.createElementNS(svg.namespaceURI, "style");
-    style.textContent = data.style;
-    copied.prepend(style);
+    copied.removeAttribute("style");
     copied.setAttribute("width", box.width);
     copied.setAttribute("height", box.height);
-    return new XMLSerializer().serializeToString(copied);
+    return new XMLSerializer().serializeToString(copied).replace(/var\(--[a-z0-9-]+, (#[0-9a-f]{6})\)/g, "$1");
   }
   function savePng(name, text, wide, tall) {
     const image = new Image();
@@ -687,19 +685,18 @@
   }
 
   /* ---- the affinity ---- */
-  const matrix = $("matrix");
+  const matrix = $("matrix") && $("matrix").querySelector("image");
   if (matrix && data.between) {
     const ends = [];
     clusters.reduce((sum, one) => { ends.push((sum + one.size) / n); return sum + one.size; }, 0);
     const which = (share) => Math.min(Math.max(ends.findIndex((end) => share < end), 0), ends.length - 1);
-    const out = $("matrix-out"), frames = matrix.querySelectorAll("rect");
+    const out = $("matrix-out"), frames = $("matrix").querySelectorAll(".frame");
     const clear = () => frames.forEach((frame) => frame.classList.remove("on"));
     matrix.addEventListener("pointermove", (event) => {
       const box = matrix.getBoundingClientRect();
       const a = which((event.clientY - box.top) / box.height), b = which((event.clientX - box.left) / box.width);
       clear();
-      frames[a].classList.add("on");
-      frames[b].classList.add("on");
+      for (const k of [a, b]) if (frames[k]) frames[k].classList.add("on");
       out.textContent = (a === b ? "Inside cluster " + clusters[a].name
         : "Between clusters " + clusters[a].name + " and " + clusters[b].name)
         + ": mean affinity " + data.between[a][b] + ".";

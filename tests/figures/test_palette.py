@@ -1,6 +1,6 @@
 import numpy as np
 
-from polyspan.report import palette
+from polyspan.figures import palette
 
 
 def test_100_clusters_have_100_colors_for_all_eyes():

@@ -1,8 +1,14 @@
 """Colors of clusters that as many readers as possible can tell apart, on white and on black."""
 
 from functools import cache
+from typing import Any
 
 import numpy as np
+
+INK, FAINT, EDGE = "#1b2a41", "#8a94a3", "#c8cfd8"
+LINES = ("#1f6fb4", "#d9731a", "#3a8f5c", "#8a5fb0")  # color-blind safe
+SHADES = ("#ffffff", "#d6e5f4", "#8fc0e0", "#3d8ac2", "#0b4f8f", "#082f5c")  # of a matrix
+HEAT = ("#2b5c9e", "#8fb8de", "#f4f4f2", "#eca57a", "#b5401b")  # less, mean, more
 
 # Okabe and Ito's colors without black and yellow, which vanish on one of the two backgrounds.
 FIRST = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
@@ -77,3 +83,30 @@ def _rgb(color: str) -> list[float]:
 
 def _hex(srgb: np.ndarray) -> str:
     return "#" + "".join(f"{round(float(part) * 255):02x}" for part in srgb)
+
+
+def clusters_of(labels: Any, names: Any = None) -> tuple[np.ndarray, list[str], list[str]]:
+    """The place of every sample's cluster, and the clusters' names and colors.
+
+    Examples
+    --------
+    >>> codes, names, colors = clusters_of(["b", "a", "b"])
+    >>> codes.tolist(), names, colors
+    ([1, 0, 1], ['a', 'b'], ['#0072b2', '#e69f00'])
+    """
+    clusters, codes = np.unique(np.asarray(labels), return_inverse=True)
+    names = [str(name) for name in (clusters.tolist() if names is None else names)]
+    return codes, names, cluster_colors(len(names))
+
+
+def short(name: Any, most: int = 28) -> str:
+    r"""Text that fits beside a figure, as matplotlib shows it: a dollar begins no formula.
+
+    Examples
+    --------
+    >>> short("C18.3n.3"), short("a very long name", 8), short("$a$")
+    ('C18.3n.3', 'a very…', '\\$a\\$')
+    """
+    text = "".join(letter if letter.isprintable() else " " for letter in str(name)).strip()
+    text = text if len(text) <= most else text[: most - 1].rstrip() + "\u2026"
+    return text.replace("$", r"\$")
