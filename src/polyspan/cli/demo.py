@@ -4,15 +4,14 @@ Clusters breast tumors, three views of each, by the consensus of many methods: n
 tuning. Prints the verdict, and scores beside plain methods; writes the report and a picture of
 it, and opens the report in your browser.
 
-The data come with scikit-learn; nothing is downloaded. It takes about 20 seconds.
+The data come with scikit-learn; nothing is downloaded. It takes some seconds.
 
 Some examples:
   polyspan demo
   polyspan demo --samples 569 --seed 7 --out tumors.svg
   polyspan demo --no-files
 
-The picture needs matplotlib, the extra "plot". The browser is opened only from a terminal on a
-screen; --no-open leaves it closed.
+The browser is opened only from a terminal on a screen; --no-open leaves it closed.
 """
 
 # Why these data: the demonstration shall show the main job, need no download and no permission, and
