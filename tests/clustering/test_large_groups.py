@@ -62,10 +62,10 @@ def test_links_between_groups_are_sums():
     with Threads(1) as workers:
         blocks, spans = cut(W, 90)
         Ns, root = normalized_rows(workers, blocks, spans)
-        own = bounds(20, 8)
-        fixed = {"groups": groups, "root": root, "m": 20, "own": own}
+        cuts = bounds(20, 8)
+        fixed = {"groups": groups, "root": root, "m": 20, "cuts": cuts}
         parts = workers.map(large._links, Ns, spans, **fixed)
-    rows = [large._total([p[i] for p in parts], span, 20) for i, span in enumerate(own)]
+    rows = [large._total([p[i] for p in parts], span, 20) for i, span in enumerate(cuts)]
     # The sides are in float32.
     assert_allclose(sp.vstack(rows).toarray(), P.T @ W @ P, rtol=1e-5)
 
