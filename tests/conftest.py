@@ -19,7 +19,9 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 SLOW_EXAMPLES = [
     "polyspan.cli.demo.run_demo",
     "polyspan.graphs.neighbors.device_neighbors",
+    "polyspan.methods.anchor_grmsc.sparse_laplacian.move_laplacian",
     "polyspan.runtime.devices.check_device",
+    "polyspan.runtime.devices.move_csr",
     "polyspan.selection.count.count_clusters",
     "polyspan.selection.estimator.ConsensusClusterer",
     "polyspan.selection.placing.Placing.place",

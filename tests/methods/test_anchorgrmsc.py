@@ -65,6 +65,7 @@ def test_the_solver_on_a_device_is_the_one_on_the_cpu(n, lam2):
     assert_array_equal(there.labels_, here.labels_)
 
 
+@pytest.mark.slow
 def test_neighbors_of_many_samples_are_searched_on_the_device(monkeypatch):
     pytest.importorskip("torch")
     monkeypatch.setattr(search, "EXACT_BELOW", 2_000)

@@ -353,11 +353,12 @@ def test_corrupted_samples_are_less_certain(planted):
 
 @pytest.mark.slow
 def test_count_finds_planted_clusters():
-    data = make_subspaces(n_samples=100, n_clusters=5, noise=0.1, random_state=1)
-    number, evidence = count_clusters(data.views, random_state=0)
-    assert number == evidence["chosen"] == 5
-    assert 5 in evidence["candidates"]
-    json.dumps(evidence)
+    for c in (3, 5):
+        data = make_subspaces(n_samples=30 * c, n_clusters=c, noise=0.1, random_state=1)
+        number, evidence = count_clusters(data.views, random_state=0)
+        assert number == evidence["chosen"] == c
+        assert c in evidence["candidates"]
+        json.dumps(evidence)
 
 
 @pytest.mark.slow
@@ -396,9 +397,10 @@ def test_the_device_reaches_every_solve(planted, monkeypatch):
         return plain(self, views, Xs)
 
     monkeypatch.setattr(GRMSC, "solve", solve)
+    count, _ = count_clusters(planted.views, random_state=0, device="cpu")
     found = ConsensusClusterer(random_state=0, device="cpu").fit(planted.views)
     assert set(solved) == {("cpu", "torch")}
-    assert found.n_clusters_ == 3
+    assert count == found.n_clusters_ == 3
     assert nmi(planted, found.labels_) == pytest.approx(1.0)
     assert [row["setting"]["device"] for row in found.table_[-2:]] == ["cpu", "cpu"]
     assert {row["status"] for row in found.table_} == {"ok"}
