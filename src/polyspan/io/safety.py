@@ -19,10 +19,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from polyspan.progress import follower
 from polyspan.runtime.memory import available_memory, check_reading
+from polyspan.runtime.messages import one_line
 
 PATIENCE = 60.0  # seconds for a process that reads a file
 _PACKERS: dict[bytes, Callable[[Any], Any]] = {
@@ -89,6 +88,7 @@ def check_size(path: Path, ending: str) -> None:
     Examples
     --------
     >>> import tempfile
+    >>> import numpy as np
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "zeros.npz")
     ...     np.savez_compressed(path, x=np.zeros((1000, 1000)))
@@ -231,52 +231,20 @@ def check_sparse(matrix: Any, name: str) -> Any:
 
     Examples
     --------
-    >>> check_sparse(sp.csr_array((np.ones(1), [7], [0, 1]), shape=(1, 2)), "rna.npz")
+    >>> from scipy import sparse
+    >>> check_sparse(sparse.csr_array(([1.0], [7], [0, 1]), shape=(1, 2)), "rna.npz")
     Traceback (most recent call last):
     ...
-    ValueError: rna.npz is a damaged sparse matrix (a column index is 7, but there are 2): write ...
+    ValueError: rna.npz is a damaged sparse matrix (...): write it again.
     """
-    wrong = None
-    if matrix.format in ("csr", "csc", "bsr"):
-        wrong = _wrong_compressed(matrix)
-    elif matrix.format == "coo":
-        wrong = _wrong_triplets(matrix)
-    if wrong:
-        raise ValueError(f"{name} is a damaged sparse matrix ({wrong}): write it again.")
+    kind = type(matrix)
+    try:
+        if matrix.format in ("csr", "csc", "bsr"):
+            parts = matrix.data, matrix.indices, matrix.indptr
+            kind(parts, shape=matrix.shape).check_format(full_check=True)
+        elif matrix.format == "coo":
+            kind((matrix.data, (matrix.row, matrix.col)), shape=matrix.shape)
+    except (ValueError, TypeError) as error:
+        wrong = one_line(error)
+        raise ValueError(f"{name} is a damaged sparse matrix ({wrong}): write it again.") from error
     return matrix
-
-
-def _wrong_compressed(matrix: Any) -> str | None:
-    """What is wrong with a matrix by rows, by columns or by blocks, or None."""
-    axes, shape = ("row", "column"), tuple(map(int, matrix.shape))
-    if matrix.format == "csc":
-        axes, shape = axes[::-1], shape[::-1]
-    elif matrix.format == "bsr":
-        axes, (height, width) = ("block row", "block column"), matrix.blocksize
-        if matrix.data.shape[1:] != (height, width) or shape[0] % height or shape[1] % width:
-            return "its blocks do not fill it"
-        shape = shape[0] // height, shape[1] // width
-    ends, indices = matrix.indptr, matrix.indices
-    if ends.dtype.kind not in "iu" or indices.dtype.kind not in "iu":
-        return "its indices are not whole numbers"
-    if ends.ndim != 1 or indices.ndim != 1 or len(ends) != shape[0] + 1:
-        return f"there are {len(ends) - 1} ends of {axes[0]}s, but {shape[0]} {axes[0]}s"
-    if ends[0] != 0 or np.any(ends[1:] < ends[:-1]):
-        return f"the ends of its {axes[0]}s do not ascend from 0"
-    if not ends[-1] <= len(indices) == len(matrix.data):
-        return f"it has {len(matrix.data)} entries, {len(indices)} indices and ends at {ends[-1]}"
-    return _outside(indices[: ends[-1]], axes[1], shape[1])
-
-
-def _wrong_triplets(matrix: Any) -> str | None:
-    if len({len(matrix.data), len(matrix.row), len(matrix.col)}) > 1:
-        return "its entries and indices are not equally many"
-    n, d = matrix.shape
-    return _outside(matrix.row, "row", n) or _outside(matrix.col, "column", d)
-
-
-def _outside(indices: Any, axis: str, n: int) -> str | None:
-    for index in (indices.min(), indices.max()) if len(indices) else ():
-        if not 0 <= index < n:
-            return f"a {axis} index is {index}, but there are {n}"
-    return None

@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from polyspan.io.columns import all_whole, as_numbers, check_unique, is_kept
 
@@ -62,3 +63,10 @@ def numbers_of(where: object, table: Any, names: Sequence[str]) -> Any:
                 f"--drop {name}"
             )
     return matrix
+
+
+def floats(matrix: Any) -> Any:
+    """A matrix as floats by rows; a sparse one as CSR."""
+    if sparse.issparse(matrix):
+        return sparse.csr_array(matrix, dtype=float)
+    return np.ascontiguousarray(matrix, dtype=float)
