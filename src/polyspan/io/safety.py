@@ -116,7 +116,7 @@ class DamagedError(ValueError):
 def in_child(code: str, path: Path, what: str) -> bytes:
     """What a process of its own prints of a file; it may die or be ended instead of this one."""
     try:
-        command = [sys.executable, "-c", code, str(path)]
+        command = [sys.executable, "-P", "-c", code, str(path)]  # -P: no modules of this folder
         done = subprocess.run(command, capture_output=True, timeout=PATIENCE, check=False)
     except subprocess.TimeoutExpired:
         raise DamagedError(f"{path} cannot be read: its {what} is damaged") from None
