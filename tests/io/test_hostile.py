@@ -167,6 +167,17 @@ def test_hdf5_is_asked_in_a_process_that_may_die(name, code, tmp_path, monkeypat
         load_views([path])
 
 
+def test_modules_beside_the_data_are_not_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("pickle.py", "h5py.py", "json.py"):
+        (tmp_path / name).write_text("open('harm', 'w')")
+    scipy.io.savemat("x.mat", {"x": np.eye(3)})
+    big_h5ad("x.h5ad")
+    assert load_file("x.mat").views[0].shape == (3, 3)
+    assert load_views(["x.h5ad"]).views[0].shape == (1000, 1000)
+    assert not (tmp_path / "harm").exists()
+
+
 def test_a_damaged_group_is_told_in_a_sentence(tmp_path):
     path = tmp_path / "cells.mat"
     with h5py.File(path, "w") as file:

@@ -5,15 +5,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.io import loadmat
 
 from polyspan.datasets import omics, single_cell
 from polyspan.datasets.content import Content
 from polyspan.datasets.digits import load_digits_views
 from polyspan.datasets.nuclei import load_nuclei_views
-from polyspan.datasets.registry import Entry, find_entry, locate
+from polyspan.datasets.registry import Entry, File, file_problem, find_entry, locate
 from polyspan.datasets.yale import yale_views
 from polyspan.io.dataset import Dataset, contiguous_labels
-from polyspan.io.one_file import load_file
+from polyspan.io.one_file import from_variables, load_file
+from polyspan.io.readers import variables_of
 
 BUILT_IN: dict[str, Callable[[], Dataset]] = {
     "digits": load_digits_views,
@@ -102,7 +104,7 @@ def _read(entry: Entry, paths: list[Path]) -> Dataset:
         return Dataset(
             entry.name, views, labels, list(entry.views), n_clusters, extra, list(features)
         )
-    data = load_file(paths[0])
+    data = _of_matlab(paths[0], entry.files[0])
     views = data.views
     if entry.name in COMPUTED:
         try:
@@ -110,6 +112,13 @@ def _read(entry: Entry, paths: list[Path]) -> Dataset:
         except ValueError as error:
             raise ValueError(f"{paths[0]} does not hold {entry.name}: {error}") from error
     return Dataset(entry.name, views, data.labels, list(entry.views), data.n_clusters)
+
+
+def _of_matlab(path: Path, file: File) -> Dataset:
+    """The published bytes need no process of their own, as files from anywhere do."""
+    if file_problem(path, file):
+        return load_file(path)
+    return from_variables(path, variables_of(loadmat(path)))
 
 
 def content_problem(data: Dataset, entry: Entry) -> str | None:

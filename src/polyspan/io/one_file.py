@@ -19,7 +19,7 @@ from scipy import sparse
 from polyspan.io.columns import LABEL_NAMES, as_numbers, is_missing
 from polyspan.io.dataset import Dataset, contiguous_labels
 from polyspan.io.readers import TABLES, SparseTable, check_file, read_file, read_tables
-from polyspan.io.tables import numbers_of, words_of
+from polyspan.io.tables import floats, numbers_of, words_of
 from polyspan.runtime.messages import quoted
 
 
@@ -91,7 +91,7 @@ def load_file(
     contents = read_file(path)
     if ending in (".npy", ".mtx"):
         views = list(contents)  # the matrix is the view, even with a single column
-    return _from_variables(path, contents, views, labels, samples)
+    return from_variables(path, contents, views, labels, samples)
 
 
 def _only_table(path: Path, header: bool | None, labels: str | None) -> Any:
@@ -120,13 +120,14 @@ def _from_table(path: Path, table: Any, views: Sequence[str] | None, labels: str
     return _dataset(path, [numbers_of(path, table, names)], [path.stem], classes)
 
 
-def _from_variables(
+def from_variables(
     path: Path,
     variables: Mapping[str, Any],
-    views: Sequence[str] | None,
-    labels: str | None,
-    samples: str | None,
+    views: Sequence[str] | None = None,
+    labels: str | None = None,
+    samples: str | None = None,
 ) -> Dataset:
+    """Views and labels among the variables of a file, as in `load_file`."""
     wanted = [views] if isinstance(views, str) else views
     _check_present(path, variables, [*(wanted or []), *([labels] if labels else [])], "variable")
     if labels is None:
@@ -223,16 +224,10 @@ def _clean_labels(path: Path, values: Any) -> NDArray[np.int64]:
 def _dataset(
     path: Path, views: list[Any], names: list[str], classes: NDArray[np.int64] | None
 ) -> Dataset:
-    floats = [
-        sparse.csr_array(view, dtype=float) if sparse.issparse(view) else _dense(view)
-        for view in views
-    ]
     labels = np.empty(0, dtype=np.int64) if classes is None else classes
-    return Dataset(path.stem, floats, labels, names, int(labels.max(initial=-1)) + 1)
-
-
-def _dense(view: Any) -> NDArray[np.float64]:
-    return np.ascontiguousarray(view, dtype=float)
+    return Dataset(
+        path.stem, list(map(floats, views)), labels, names, int(labels.max(initial=-1)) + 1
+    )
 
 
 def _check_present(path: Path, contents: Any, names: list[str], kind: str) -> None:

@@ -39,7 +39,7 @@ from polyspan.io.readers import (
     read_tables,
 )
 from polyspan.io.safety import check_sparse
-from polyspan.io.tables import numbers_of, words_of
+from polyspan.io.tables import floats, numbers_of, words_of
 from polyspan.io.text import THOUSANDS
 from polyspan.runtime.messages import quoted, setting
 
@@ -104,7 +104,9 @@ def read_parts(
         check_labels(where, part.columns, how.keep, notes)
         by_file[path].append(part._replace(file=str(path), name=name))
     if how.samples is None:
-        _check_rows(found, chosen, by_file, notes)
+        read = dict(zip(found, chain(*by_file.values()), strict=True))
+        named = {where: part.columns for where, part in read.items() if part.columns}
+        check_rows(named, chosen, {where: part.matrix.shape for where, part in read.items()}, notes)
     for path in files:
         if path in held and not by_file[path]:
             by_file[path] = _from_memory(path, held[path], how)
@@ -113,17 +115,6 @@ def read_parts(
     parts = [part for path in files for part in by_file[path]]
     _check_named(parts, how)
     return parts
-
-
-def _check_rows(
-    found: Mapping[str, Any],
-    chosen: Mapping[str, str | None],
-    by_file: Mapping[Path, list[Part]],
-    notes: list[str],
-) -> None:
-    parts = dict(zip(found, (part for part in chain(*by_file.values())), strict=True))
-    named = {where: part.columns for where, part in parts.items() if part.columns}
-    check_rows(named, chosen, {where: part.matrix.shape for where, part in parts.items()}, notes)
 
 
 def _check_named(parts: list[Part], how: Reading) -> None:
@@ -153,7 +144,7 @@ def view_names(parts: list[Part], held: Mapping[Path, Any] = NONE_HELD) -> list[
 def _from_memory(path: Path, data: Any, how: Reading) -> list[Part]:
     if annotated_kind(data):
         return _annotated(path, data, how)
-    return [Part(str(path), "", _floats(data.T if how.samples == "columns" else data))]
+    return [Part(str(path), "", floats(data.T if how.samples == "columns" else data))]
 
 
 def _read(path: Path, how: Reading, notes: list[str]) -> list[Part]:
@@ -205,14 +196,8 @@ def _annotated(path: Path, data: Any, how: Reading) -> list[Part]:
         column = next((name for name in how.id if name in table.obs), None)
         values = table.obs_names if column is None else table.obs[column]
         ids, id_name = as_ids(list(values)), column or "obs_names"
-        parts.append(Part(str(path), one.name, _floats(matrix), ids, id_name, columns or ()))
+        parts.append(Part(str(path), one.name, floats(matrix), ids, id_name, columns or ()))
     return parts
-
-
-def _floats(matrix: Any) -> Any:
-    if sparse.issparse(matrix):
-        return sparse.csr_array(matrix, dtype=float)
-    return np.ascontiguousarray(matrix, dtype=float)
 
 
 def _read_tables(path: Path, how: Reading, notes: list[str]) -> dict[str, Any]:

@@ -91,6 +91,7 @@ def check_size(path: Path, ending: str) -> None:
     Examples
     --------
     >>> import tempfile
+    >>> import numpy as np
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "zeros.npz")
     ...     np.savez_compressed(path, x=np.zeros((1000, 1000)))
@@ -118,7 +119,7 @@ class DamagedError(ValueError):
 def in_child(code: str, path: Path, what: str) -> bytes:
     """What a process of its own prints of a file; it may die or be ended instead of this one."""
     try:
-        command = [sys.executable, "-c", code, str(path)]
+        command = [sys.executable, "-P", "-c", code, str(path)]  # -P: no modules of this folder
         done = subprocess.run(command, capture_output=True, timeout=PATIENCE, check=False)
     except subprocess.TimeoutExpired:
         raise DamagedError(f"{path} cannot be read: its {what} is damaged") from None
@@ -233,7 +234,8 @@ def check_sparse(matrix: Any, name: str) -> Any:
 
     Examples
     --------
-    >>> check_sparse(sp.csr_array((np.ones(1), [7], [0, 1]), shape=(1, 2)), "rna.npz")
+    >>> from scipy import sparse
+    >>> check_sparse(sparse.csr_array(([1.0], [7], [0, 1]), shape=(1, 2)), "rna.npz")
     Traceback (most recent call last):
     ...
     ValueError: rna.npz is a damaged sparse matrix (...must be < 2): write it again.

@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from polyspan.io.columns import all_whole, as_numbers, check_unique, is_kept
 from polyspan.runtime.messages import setting
@@ -61,3 +62,10 @@ def numbers_of(where: object, table: Any, names: Sequence[str]) -> Any:
                 f"otherwise leave it out: {setting('drop', [names[j]])}"
             )
     return matrix
+
+
+def floats(matrix: Any) -> Any:
+    """A matrix as floats by rows; a sparse one as CSR."""
+    if sparse.issparse(matrix):
+        return sparse.csr_array(matrix, dtype=float)
+    return np.ascontiguousarray(matrix, dtype=float)
