@@ -104,13 +104,6 @@ def complete(name):
     return kept
 
 
-def in_force(name):
-    """The shuffled rows if the whole protocol has been run, otherwise those of before."""
-    rows = complete(name)
-    pairs = protocol_of(name).pairs()
-    return rows if len({pair_of(row) for row in rows}) == len(pairs) else rows_of(name, "file")
-
-
 def found(rows) -> dict[tuple[str, str, str], Summary]:
     return {(one.dataset, one.method, rivals(one)): one for one in summarize(rows)}
 
@@ -210,9 +203,8 @@ COMPARISON = " Comparison with the paper"
 
 
 def pictures(rows, name):
-    """Links to the figures of equal budgets, which show the rows that are in force."""
-    if rows and rows[0]["order"] == in_force(name)[0]["order"]:
-        return {"sources": sources(rows)}
+    """Links to the figures of equal budgets, which show shuffled samples."""
+    return {"sources": sources(rows)} if rows == complete(name) else None
 
 
 def so_far(name, rows):
@@ -503,7 +495,7 @@ EARLIER = {"n_clusters_found": "clusters counted"}
 
 
 def open_page():
-    opened, rows = in_force("open"), in_force("paper")
+    opened, rows = complete("open"), complete("paper")
     by, paper = found(opened), found(rows)
     datasets = list(sources(opened or rows))
     base = [paper.get((d, "ConcatSpectral", "default")) for d in datasets]
@@ -649,38 +641,28 @@ def readme_list():
 
 def readme_grmsc():
     """GRMSC beside the paper and the baselines, and what is to be said of it."""
-    new, old = found(complete("paper")), found(rows_of("paper", "file"))
-    lines, above, below, earlier, lost, naive = [], [], [], [], [], []
+    by = found(complete("paper"))
+    lines, above, below, lost, naive = [], [], [], [], []
     for dataset in README_SETS:
-        keys = [(dataset, *run) for run in README_RUNS]
-        shuffled = all(key in new for key in keys)
-        runs = [(new if shuffled else old)[key] for key in keys]
-        best = max(round(one.mean["nmi"], 3) for one in runs)
-        cells = [nmi(one, 3) for one in runs]
-        cells = [f"**{cell}**" if float(cell) == best else cell for cell in cells]
-        tuned, plain, base, _ = runs
-        paper = tuned.published["nmi"][0]
+        tuned, usual, base, _ = runs = [by[dataset, *run] for run in README_RUNS]
+        simpler, paper = by[dataset, "GRMSC_Naive", "tuned"], tuned.published["nmi"][0]
+        best = max(nmi(one, 3) for one in runs)
+        cells = [f"**{cell}**" if cell == best else cell for cell in (nmi(one, 3) for one in runs)]
         (above if tuned.mean["nmi"] >= paper else below).append(dataset)
-        if not shuffled:
-            earlier.append(dataset)
-        ablation = dataset, "GRMSC_Naive", "tuned"
-        source = new if shuffled and ablation in new else old  # both from the same runs
-        simpler, mark = source[ablation], "" if source is new else " \\*"
-        if simpler.mean["nmi"] > source[keys[0]].mean["nmi"]:
-            naive.append(f"{dataset}{mark} ({nmi(simpler, 3)})")
-        if plain.mean["nmi"] < base.mean["nmi"]:
-            lost.append(f"{dataset} ({nmi(plain, 3)} against {nmi(base, 3)})")
+        if simpler.mean["nmi"] > tuned.mean["nmi"]:
+            naive.append(f"{dataset} ({nmi(simpler, 3)})")
+        if usual.mean["nmi"] < base.mean["nmi"]:
+            lost.append(f"{dataset} ({nmi(usual, 3)} against {nmi(base, 3)})")
         used = [tuned.params[name] for name in ("n_neighbors", "lam1", "lam2", "orientation")]
-        words = ", ".join(f"{value:g}" if not isinstance(value, str) else value for value in used)
-        name = dataset + " \\*" * (not shuffled)
-        lines.append([name, f"{paper:.4f}", *cells, f"{words} ({tuned.settings} tried)"])
+        words = ", ".join(value if isinstance(value, str) else f"{value:g}" for value in used)
+        lines.append([dataset, f"{paper:.4f}", *cells, f"{words} ({tuned.settings} tried)"])
     left_out = [
         dataset.split(" (")[0]
         for dataset in sources(rows_of("paper"))
         if "not the paper's features" in dataset
     ]
     return {"lines": lines, "above": above, "below": below, "lost": lost, "naive": naive,
-            "left_out": left_out, "earlier": earlier}  # fmt: skip
+            "left_out": left_out}  # fmt: skip
 
 
 def readme_label_free():
@@ -799,7 +781,7 @@ def draw_figures():
     from polyspan.inputs.scaling import scale_views
     from polyspan.inputs.views import check_views
 
-    data, rows = load_dataset("ngs"), in_force("paper")
+    data, rows = load_dataset("ngs"), complete("paper")
     model = GRMSC(data.n_clusters, random_state=0).fit(data.views)
     views = scale_views(check_views(data.views), "unit")
     drawn = {
@@ -809,7 +791,7 @@ def draw_figures():
         "scores": plot_scores(summarize(rows)),
         "order-effect": plot_order(),
     }
-    for own in (rows, in_force("wide")):
+    for own in (rows, complete("wide")):
         curves = budgets(own)
         for dataset, source in sources(own).items():
             drawn[f"budget-{source}"] = plot_budgets(curves, dataset).figure
@@ -822,7 +804,7 @@ def made_from():
     """Picture -> hash of the numbers in it, for the pictures that are drawn from rows."""
     import order as benchmark
 
-    rows, effects = in_force("paper"), benchmark.effects(order_rows())
+    rows, effects = complete("paper"), benchmark.effects(order_rows())
     numbers = {
         "figure3": [
             [row["params"], row["seed"], row["nmi"]]
@@ -838,7 +820,7 @@ def made_from():
             [method, name, one.effect] for method, by in effects.items() for name, one in by.items()
         ],
     }
-    for own in (rows, in_force("wide")):
+    for own in (rows, complete("wide")):
         curves = budgets(own)
         for dataset, source in sources(own).items():
             numbers[f"budget-{source}"] = [

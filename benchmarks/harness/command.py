@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from polyspan.atomic import replacing
 from polyspan.datasets.registry import UnknownDatasetError
@@ -48,66 +49,49 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-
-    run = actions.add_parser(
-        "run",
-        help="run a protocol, or the rest of it",
-        description="Run the jobs of a protocol, each in a worker process, and write a row for "
-        "each to the store. Jobs that have a row are not run again: after an interruption, even a "
-        "kill -9, the same command continues. A job that fails or times out becomes a row with the "
-        "reason, and the exit code is then 1. Names, parameters and the presence of the data are "
-        "checked before anything runs. The format of a protocol is described at the top of "
-        "benchmarks/harness/protocol.py.",
-    )
-    run.add_argument("protocol", metavar="PROTOCOL.toml")
-    for name, word in (("--method", "M"), ("--dataset", "D")):
-        run.add_argument(
-            name, action="append", default=[], metavar=word, help="only this one; may be repeated"
-        )
-    run.add_argument(
-        "--jobs", type=int, metavar="N",
-        help="number of parallel jobs, which share the cores equally (default and maximum: one per "
-        "core)",
-    )  # fmt: skip
-    run.add_argument(
-        "--store", type=Path, metavar="FILE",
-        help="database for the rows (default: the protocol's file name with .db, in this folder)",
-    )  # fmt: skip
-    run.add_argument("--retry", action="store_true", help="rerun the jobs that failed or timed out")
-    run.add_argument(
-        "--device", metavar="D", help="device for the methods that support one, such as cuda"
-    )
-    run.set_defaults(run=_run)
-
-    report = actions.add_parser(
-        "report",
-        help="make tables from a store",
-        description="Make tables from a store: mean(std) of the six scores over the seeds with the "
-        "best in bold, the paper's values and the differences, ranks over data sets, chosen "
-        "settings, failed jobs. Methods tuned with the labels, at their defaults, and chosen "
-        "without labels are never ranked together.",
-    )
-    report.add_argument("store", metavar="STORE")
-    report.add_argument("--format", choices=["markdown", "latex", "csv"], default="markdown")
-    report.add_argument(
-        "--out", type=Path, metavar="FILE",
-        help="write to this file, replacing it (default: print)",
-    )  # fmt: skip
-    report.add_argument(
-        "--figures", metavar="FOLDER",
-        help="also draw the NMI of all methods, the equal budgets and every grid of lam1 and lam2",
-    )  # fmt: skip
-    report.set_defaults(run=_report)
-
-    for name, act, words in (
-        ("export", _export, "write a compressed table for each protocol and order of the samples"),
-        ("rebuild", _rebuild, "add the rows of the compressed tables to a store, and check each"),
-    ):
-        action = actions.add_parser(name, help=words)
-        action.add_argument("store", nargs="?", default=PUBLISHED, metavar="STORE")
-        action.add_argument("--folder", type=Path, default=RESULTS, help="of the tables")
+    for act, words in (
+        (_run, "run the jobs of a protocol that have no row yet; after an interruption, even a "
+         "kill -9, the same command continues; the exit code is 1 if a job failed or timed out"),
+        (_report, "make tables from a store: mean(std) of the six scores, the paper's values and "
+         "the differences, ranks, equal budgets, chosen settings, failed jobs"),
+        (_export, "write the tables that git keeps: one for each protocol and order of samples"),
+        (_rebuild, "add the rows of the tables that git keeps to a store, and check each"),
+    ):  # fmt: skip
+        action = actions.add_parser(act.__name__[1:], help=words.split(";")[0].split(":")[0],
+                                    description=words[0].upper() + words[1:] + ".")  # fmt: skip
         action.set_defaults(run=act)
+        for name, options in OPTIONS[act.__name__[1:]].items():
+            action.add_argument(name, **options)
     return parser
+
+
+_TABLES: dict[str, dict[str, Any]] = {
+    "store": {"nargs": "?", "default": PUBLISHED, "metavar": "STORE"},
+    "--folder": {"type": Path, "default": RESULTS, "help": "of the tables"},
+}
+_SOME: dict[str, Any] = {"action": "append", "default": [], "help": "only this; may be repeated"}
+OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
+    "run": {
+        "protocol": {"metavar": "PROTOCOL.toml", "help": "see benchmarks/harness/protocol.py"},
+        "--method": _SOME | {"metavar": "M"},
+        "--dataset": _SOME | {"metavar": "D"},
+        "--jobs": {"type": int, "metavar": "N", "help": "parallel jobs, which share the cores "
+                   "equally (default and maximum: one per core)"},
+        "--store": {"type": Path, "metavar": "FILE", "help": "database for the rows (default: the "
+                    "protocol's file name with .db, in this folder)"},
+        "--retry": {"action": "store_true", "help": "rerun the jobs that failed or timed out"},
+        "--device": {"metavar": "D", "help": "for the methods that support one, such as cuda"},
+    },
+    "report": {
+        "store": {"metavar": "STORE"},
+        "--format": {"choices": ["markdown", "latex", "csv"], "default": "markdown"},
+        "--out": {"type": Path, "metavar": "FILE", "help": "write to this file, replacing it"},
+        "--figures": {"metavar": "FOLDER", "help": "also draw the NMI of all methods, the equal "
+                      "budgets and every grid of lam1 and lam2"},
+    },
+    "export": _TABLES,
+    "rebuild": _TABLES,
+}  # fmt: skip
 
 
 def _note(words: str) -> None:

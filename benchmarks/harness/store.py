@@ -424,7 +424,7 @@ def published(folder: Path) -> sqlite3.Connection:
 
 def select(database: sqlite3.Connection, **where: str) -> list[Row]:
     """The latest rows of all jobs with these values, in the order in which they were written."""
-    words = " and ".join("row ->> ? = ?" for _ in where)
-    asked = [word for pair in where.items() for word in pair]
+    words = " and ".join("json_extract(row, ?) = ?" for _ in where)
+    asked = [word for name, value in where.items() for word in (f"$.{name}", value)]
     found = database.execute(f"select row from rows where {words} order by id", asked)
     return latest(row for (text,) in found for _, row in filter(None, [_unsealed(text.encode())]))
