@@ -218,23 +218,26 @@ def _add(database: sqlite3.Connection, path: Path, rows: Iterable[Mapping[str, A
 
 def _read(path: Path) -> tuple[list[Row], list[str]]:
     """The rows of a database, and words for each place where some are lost."""
-    texts, wanted, error = [], 0, None
+    texts, wanted, error, empty = [], 0, None, False
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
             database.text_factory = bytes
-            if database.execute("select 1 from sqlite_master").fetchone() is None:
-                return [], []  # of a run that was killed at once
-            ((wanted,),) = database.execute("select coalesce(max(seq), 0) from sqlite_sequence")
-            texts = [text for (text,) in database.execute("select row from rows")]
+            empty = database.execute("select 1 from sqlite_master").fetchone() is None
+            if not empty:
+                ((wanted,),) = database.execute("select coalesce(max(seq), 0) from sqlite_sequence")
+                texts = [text for (text,) in database.execute("select row from rows")]
     except sqlite3.DatabaseError as problem:
         if getattr(problem, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_CANT")):
             raise OSError(f"{path} cannot be read: {problem}") from problem
         error = problem
     wanted = wanted if isinstance(wanted, int) else 0
     found = dict(filter(None, map(_unsealed, texts)))
-    if error is None and sorted(found) == list(range(1, wanted + 1)) and len(texts) == wanted:
+    whole = error is None and not empty and len(texts) == wanted
+    if whole and sorted(found) == list(range(1, wanted + 1)):
         return [found[number] for number in sorted(found)], []
     found = dict(_searched(path)) | found
+    if not found and empty:
+        return [], []  # of a run that was killed at once
     if not found:
         raise ValueError(f"{path} is not a store: it has no rows of benchmarks")
     lost = []

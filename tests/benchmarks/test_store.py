@@ -255,6 +255,14 @@ def test_a_cut_database_keeps_the_rows_before_the_cut(whole, path):
                     read_rows(path)
 
 
+def test_a_database_that_looks_empty_is_searched(whole, path):
+    data = bytearray(whole.read_bytes())
+    data[103:105] = bytes(2)  # the number of tables
+    assert check_damage(path, bytes(data), spans(whole.read_bytes())) == 0
+    path.touch()
+    assert told(read_rows, path) == ([], "")
+
+
 def test_the_lost_row_is_named(whole, path):
     data = whole.read_bytes()
     start, end = spans(data)[3]
