@@ -148,10 +148,15 @@ def alone(path: Path, tell: Tell = warn_user) -> Iterator[tuple[list[Row], Calla
                 f"another run writes to {path}: wait for its end, or name another store"
             )
         rows, lost = _told(path, tell) if path.is_file() else ([], False)
+        # SQLite leaves out what follows a damaged place in a log that a killed run left.
+        logged = dict(_searched([Path(f"{path}-wal")]))
         if lost:
             _mend(path, rows)
         with closing(_open(path)) as database:
-            yield rows, partial(_add, database, path)
+            add = partial(_add, database, path)
+            if left_out := [logged[n] for n in sorted(logged) if n > len(rows) and not lost]:
+                add(left_out)
+            yield rows + left_out, add
     finally:
         os.close(handle)
 
@@ -235,7 +240,7 @@ def _read(path: Path) -> tuple[list[Row], list[str]]:
     whole = error is None and not empty and len(texts) == wanted
     if whole and sorted(found) == list(range(1, wanted + 1)):
         return [found[number] for number in sorted(found)], []
-    found = dict(_searched(path)) | found
+    found = dict(_searched(path.parent.glob(f"{path.name}*"))) | found
     if not found and empty:
         return [], []  # of a run that was killed at once
     if not found:
@@ -252,9 +257,9 @@ def _read(path: Path) -> tuple[list[Row], list[str]]:
     return [found[number] for number in numbers], lost or ["no row, but the file is damaged"]
 
 
-def _searched(path: Path) -> Iterator[tuple[int, Row]]:
+def _searched(files: Iterable[Path]) -> Iterator[tuple[int, Row]]:
     """The rows in the bytes of a database, of its log, and of its copies from earlier damage."""
-    for file in sorted(path.parent.glob(f"{path.name}*"), reverse=True):
+    for file in sorted(filter(Path.is_file, files), reverse=True):
         for piece in file.read_bytes().split(_BEGIN)[1:]:
             if end := _END.search(piece):
                 found = _unsealed(_BEGIN + piece[: end.end()])
