@@ -646,7 +646,7 @@ MUTANTS = [
     M("save-kind-of-sparse", "_Writer._sparse", '"array" if isinstance(matrix, sp.sparray)',
       '"array" if sp.issparse(matrix)', "test_persistence"),
     # --- bench ---
-    M("store-log-not-searched", "_searched", 'f"{path.name}*"', "path.name", "test_store",
+    M("store-log-not-searched", "store:alone", "if n > len(rows)", "if n < 0", "test_store",
       select="log_that"),
     M("store-not-synchronized", "store:_open", "synchronous = full", "synchronous = off",
       "test_store", select="on_the_disk"),

@@ -148,10 +148,15 @@ def alone(path: Path, tell: Tell = warn_user) -> Iterator[tuple[list[Row], Calla
                 f"another run writes to {path}: wait for its end, or name another store"
             )
         rows, lost = _told(path, tell) if path.is_file() else ([], False)
+        # SQLite leaves out what follows a damaged place in a log that a killed run left.
+        logged = dict(_searched([Path(f"{path}-wal")]))
         if lost:
             _mend(path, rows)
         with closing(_open(path)) as database:
-            yield rows, partial(_add, database, path)
+            add = partial(_add, database, path)
+            if left_out := [logged[n] for n in sorted(logged) if n > len(rows) and not lost]:
+                add(left_out)
+            yield rows + left_out, add
     finally:
         os.close(handle)
 
@@ -218,23 +223,26 @@ def _add(database: sqlite3.Connection, path: Path, rows: Iterable[Mapping[str, A
 
 def _read(path: Path) -> tuple[list[Row], list[str]]:
     """The rows of a database, and words for each place where some are lost."""
-    texts, wanted, error = [], 0, None
+    texts, wanted, error, empty = [], 0, None, False
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
             database.text_factory = bytes
-            if database.execute("select 1 from sqlite_master").fetchone() is None:
-                return [], []  # of a run that was killed at once
-            ((wanted,),) = database.execute("select coalesce(max(seq), 0) from sqlite_sequence")
-            texts = [text for (text,) in database.execute("select row from rows")]
+            empty = database.execute("select 1 from sqlite_master").fetchone() is None
+            if not empty:
+                ((wanted,),) = database.execute("select coalesce(max(seq), 0) from sqlite_sequence")
+                texts = [text for (text,) in database.execute("select row from rows")]
     except sqlite3.DatabaseError as problem:
         if getattr(problem, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_CANT")):
             raise OSError(f"{path} cannot be read: {problem}") from problem
         error = problem
     wanted = wanted if isinstance(wanted, int) else 0
     found = dict(filter(None, map(_unsealed, texts)))
-    if error is None and sorted(found) == list(range(1, wanted + 1)) and len(texts) == wanted:
+    whole = error is None and not empty and len(texts) == wanted
+    if whole and sorted(found) == list(range(1, wanted + 1)):
         return [found[number] for number in sorted(found)], []
-    found = dict(_searched(path)) | found
+    found = dict(_searched(path.parent.glob(f"{path.name}*"))) | found
+    if not found and empty:
+        return [], []  # of a run that was killed at once
     if not found:
         raise ValueError(f"{path} is not a store: it has no rows of benchmarks")
     lost = []
@@ -249,9 +257,9 @@ def _read(path: Path) -> tuple[list[Row], list[str]]:
     return [found[number] for number in numbers], lost or ["no row, but the file is damaged"]
 
 
-def _searched(path: Path) -> Iterator[tuple[int, Row]]:
+def _searched(files: Iterable[Path]) -> Iterator[tuple[int, Row]]:
     """The rows in the bytes of a database, of its log, and of its copies from earlier damage."""
-    for file in sorted(path.parent.glob(f"{path.name}*"), reverse=True):
+    for file in sorted(filter(Path.is_file, files), reverse=True):
         for piece in file.read_bytes().split(_BEGIN)[1:]:
             if end := _END.search(piece):
                 found = _unsealed(_BEGIN + piece[: end.end()])
