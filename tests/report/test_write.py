@@ -86,9 +86,9 @@ def test_what_does_not_fit_is_refused_before_any_work(tmp_path, digits, change, 
 
 def test_bad_paths_and_a_foreign_estimator(tmp_path, digits):
     data, model = digits
-    with pytest.raises(FileNotFoundError, match="does not exist: create it"):
+    with pytest.raises(FileNotFoundError, match=r"there is no folder .*: create it first"):
         report(tmp_path / "nowhere", data, model)
-    with pytest.raises(IsADirectoryError, match="is a folder: name a file"):
+    with pytest.raises(IsADirectoryError, match="is a folder: name a file in it"):
         report(tmp_path, data, model, "")
     other = ConcatSpectral(3).fit(make_subspaces(30, 3, random_state=0).views)
     with pytest.raises(ValueError, match=r"affinity_matrix_ has shape \(30, 30\), but there are"):

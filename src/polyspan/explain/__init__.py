@@ -8,18 +8,6 @@ from polyspan.explain.model import Explanation, explain_model, open_known
 from polyspan.explain.survival import Survival, lifetimes, survival
 
 __all__ = [
-    "Association",
-    "Explanation",
-    "Known",
-    "Markers",
-    "Survival",
-    "associations",
-    "explain_model",
-    "lifetimes",
-    "markers",
-    "open_given",
-    "open_known",
-    "read_known",
-    "survival",
-    "write_markers",
-]
+    "Association", "Explanation", "Known", "Markers", "Survival", "associations", "explain_model",
+    "lifetimes", "markers", "open_given", "open_known", "read_known", "survival", "write_markers",
+]  # fmt: skip

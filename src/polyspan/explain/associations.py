@@ -4,13 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import (
-    chi2_contingency,
-    false_discovery_control,
-    fisher_exact,
-    kruskal,
-    permutation_test,
-)
+from scipy import stats
 from scipy.stats.contingency import crosstab, expected_freq
 
 from polyspan.explain.given import is_unknown, label_codes
@@ -92,7 +86,7 @@ def associations(labels: Any, known: Mapping[str, Any]) -> list[Association]:
     found = [_associate(codes, len(clusters), str(k), known[k]) for k in known]
     tested = [one for one in found if one.kind]
     if tested:
-        corrected = false_discovery_control([one.p for one in tested]).tolist()
+        corrected = stats.false_discovery_control([one.p for one in tested]).tolist()
         pairs = zip(tested, corrected, strict=True)
         tested = [one._replace(p_adjusted=p) for one, p in pairs]
     tested.sort(key=lambda one: (one.p, -np.nan_to_num(one.nmi)))
@@ -118,10 +112,9 @@ def _associate(codes: np.ndarray, c: int, name: str, column: Sequence[Any]) -> A
         return left._replace(test="known in one cluster only")
     if numbers is not None and different > MOST_CLASSES:
         groups = [numbers[own == k] for k in range(c)]
-        test = kruskal(*(one for one in groups if len(one)))
-        quartiles = [
-            np.quantile(one, [0.25, 0.5, 0.75]) if len(one) else [nan] * 3 for one in groups
-        ]
+        test = stats.kruskal(*(one for one in groups if len(one)))
+        cuts = [0.25, 0.5, 0.75]
+        quartiles = [np.quantile(one, cuts) if len(one) else [nan] * 3 for one in groups]
         return left._replace(
             kind="numbers", test="Kruskal-Wallis", statistic=float(test.statistic),
             p=float(test.pvalue), values=["lower quartile", "median", "upper quartile"],
@@ -150,10 +143,10 @@ def _independence(
     table = table[table.sum(axis=1) > 0]
     expected = expected_freq(table)
     if expected.min() >= FEWEST_EXPECTED:
-        test = chi2_contingency(table, correction=False)
+        test = stats.chi2_contingency(table, correction=False)
         return "chi-squared", float(test.statistic), float(test.pvalue)
     if table.shape == (2, 2):
-        exact = fisher_exact(table)
+        exact = stats.fisher_exact(table)
         return "Fisher", float(exact.statistic), float(exact.pvalue)
     cells = np.unique(codes, return_inverse=True)[1] * table.shape[1]
 
@@ -161,7 +154,7 @@ def _independence(
         counts = np.bincount(cells + order.astype(int), minlength=table.size)
         return float((counts.reshape(table.shape) ** 2 / expected).sum() - len(codes))
 
-    found = permutation_test(
+    found = stats.permutation_test(
         (classes,), statistic, permutation_type="pairings", alternative="greater",
         n_resamples=N_PERMUTATIONS, random_state=0,
     )  # fmt: skip

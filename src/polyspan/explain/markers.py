@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,6 +11,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import false_discovery_control
 from sklearn.base import clone
+from sklearn.metrics import confusion_matrix, jaccard_score
 
 from polyspan.atomic import replacing
 from polyspan.base import MultiViewClusterer
@@ -136,9 +138,10 @@ def markers_of(
         raise ValueError("held_out_view=True needs two views: clusters come from the others.")
     estimator = MeanGraph(random_state=0) if estimator is None else estimator
     c = len(clusters)
+    overlap = partial(jaccard_score, labels=range(c), average=None, zero_division=0)
     refitted = [_without(given.views, k, codes, c, estimator) for k in range(len(given.view_names))]
     without = {
-        name: dict(zip(clusters.tolist(), _overlap(codes, own, c), strict=True))
+        name: dict(zip(clusters.tolist(), overlap(codes, own).tolist(), strict=True))
         for name, own in zip(given.view_names, refitted, strict=True)
     }
     return of_codes(given, clusters, refitted)._replace(found_without=without)
@@ -176,20 +179,11 @@ def _without(
     model = clone(estimator).set_params(n_clusters=c)
     found = model.fit(Views(arrays, [views.names[j] for j in others])).labels_
     own = np.unique(found, return_inverse=True)[1]
-    both = np.zeros((c, c))
-    np.add.at(both, (own, codes[rows]), 1)
+    both = confusion_matrix(own, codes[rows], labels=range(c))
     place = linear_sum_assignment(both, maximize=True)[1]
     result = np.full(len(codes), -1)
     result[rows] = place[own]
     return result
-
-
-def _overlap(codes: np.ndarray, other: np.ndarray, c: int) -> list[float]:
-    """Jaccard index of every cluster with that of the same number."""
-    return [
-        float(np.sum((codes == k) & (other == k)) / max(np.sum((codes == k) | (other == k)), 1))
-        for k in range(c)
-    ]
 
 
 def write_markers(found: Markers, path: str | Path) -> Path:

@@ -38,6 +38,13 @@ class Survival(NamedTuple):
     p: float
     n_samples: int  # samples with known time and event
 
+    def columns(self) -> dict[str, Any]:
+        """The steps of all curves as the columns of one table."""
+        cluster = [one.cluster for one in self.curves for _ in one.times]
+        names = ("times", "alive", "lower", "upper")
+        steps = [np.concatenate([getattr(one, name) for one in self.curves]) for name in names]
+        return {"cluster": cluster} | dict(zip(("time", *names[1:]), steps, strict=True))
+
 
 def survival(labels: Any, time: Any, event: Any) -> Survival:
     """Compare the survival of the clusters (needs lifelines, the extra ``survival``).

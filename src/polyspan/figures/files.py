@@ -22,6 +22,7 @@ UNDATED: dict[str, Any] = {
 }
 # Colors that a page with a dark scheme has its own for.
 THEME = {INK: "ink", FAINT: "soft", EDGE: "line"} | {c: f"line-{k}" for k, c in enumerate(LINES)}
+THEMED = re.compile("|".join(THEME))
 # HTML and XML allow no control characters, and UTF-8 no halves of surrogate pairs.
 UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 SPACE = "http://www.w3.org/2000/svg"
@@ -142,8 +143,8 @@ def svg_text(figure: Any, name: str = "", page: bool = False) -> str:
             title = ET.Element("title")
             title.text = words
             part.insert(0, title)
-        if page and "style" in part.attrib:
-            part.set("style", re.sub("#[0-9a-f]{6}", _variable, part.attrib["style"]))
+        if page and (look := part.get("style")):
+            part.set("style", THEMED.sub(lambda x: f"var(--{THEME[x[0]]}, {x[0]})", look))
     width, height = (float(root.attrib.pop(side)[:-2]) for side in ("width", "height"))
     root.attrib.pop("version")
     root.set("stroke-linejoin", "round")
@@ -154,7 +155,3 @@ def svg_text(figure: Any, name: str = "", page: bool = False) -> str:
     size = f"max-width: {width:g}pt; min-width: {least:.0f}pt"
     root.attrib.update({"role": "img", "aria-label": name, "class": "chart", "style": size})
     return ET.tostring(root, "unicode")
-
-
-def _variable(color: re.Match[str]) -> str:
-    return f"var(--{THEME[color[0]]}, {color[0]})" if color[0] in THEME else color[0]

@@ -199,21 +199,23 @@ def _sorted(shades: np.ndarray, darkest: float, labels: Any, names: Any, ax: Any
     ax.imshow(shades, cmap=colormap, vmin=0, vmax=darkest, interpolation="none")
     sizes = np.bincount(codes) * len(shades) / len(codes)
     ends = np.cumsum(sizes) - 0.5
+    look: dict[str, Any] = {"fill": False, "ec": LINES[1], "lw": 0.8, "gid": "class: frame"}
     for start, size in zip(ends - sizes, sizes, strict=True):
         if len(sizes) <= MOST_FRAMES:
-            ax.add_patch(
-                Rectangle((start, start), size, size, fill=False, edgecolor=LINES[1], lw=0.8,
-                          gid="class: frame")
-            )  # fmt: skip
+            ax.add_patch(Rectangle((start, start), size, size, **look))
     mark_clusters(ax, sizes, colors, "top")
     mark_clusters(ax, sizes, colors, "left")
     ax.spines[:].set_color(EDGE)
     ax.set_xticks([])
-    wide = sizes * 20 > len(shades)
-    shown = [short(name, 8) if far else "" for name, far in zip(names, wide, strict=True)]
-    ax.set_yticks(ends - sizes / 2, shown)
+    ax.set_yticks(ends - sizes / 2, fitting(names, sizes, 8))
     ax.tick_params(length=0, pad=13, labelsize=9, labelcolor=FAINT)
     return ax
+
+
+def fitting(names: list[str], sizes: np.ndarray, most: int) -> list[str]:
+    """Names of the clusters, of which those without room are left out."""
+    wide = sizes > 0.03 * sizes.sum()
+    return [short(name, most) if room else "" for name, room in zip(names, wide, strict=True)]
 
 
 def mark_clusters(ax: Any, sizes: np.ndarray, colors: list[str], side: str) -> None:

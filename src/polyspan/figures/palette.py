@@ -4,6 +4,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from matplotlib.colors import to_hex, to_rgb
 
 INK, FAINT, EDGE = "#1b2a41", "#8a94a3", "#c8cfd8"
 LINES = ("#1f6fb4", "#d9731a", "#3a8f5c", "#8a5fb0")  # color-blind safe
@@ -48,12 +49,12 @@ def _ranked() -> list[str]:
     """All colors, each as far as possible from those before it."""
     candidates = _candidates()
     seen = as_seen(candidates)  # (kinds of eyes, colors, 3)
-    taken = as_seen(np.array([_rgb(color) for color in FIRST]))
+    taken = as_seen(np.array([to_rgb(color) for color in FIRST]))
     gaps = np.linalg.norm(seen[:, :, None] - taken[:, None], axis=3).min(axis=(0, 2))
     colors = list(FIRST)
     while len(colors) < MOST:
         far = int(np.argmax(gaps))
-        colors.append(_hex(candidates[far]))
+        colors.append(to_hex(candidates[far]))
         gaps = np.minimum(gaps, np.linalg.norm(seen - seen[:, far : far + 1], axis=2).min(axis=0))
         gaps[far] = -1
     return colors
@@ -75,14 +76,6 @@ def as_seen(srgb: np.ndarray) -> np.ndarray:
     linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
     eyes = (linear, linear @ NO_RED.T, linear @ NO_GREEN.T)
     return np.stack([np.cbrt(np.clip(kind, 0, 1) @ CONES.T) @ LAB.T for kind in eyes])
-
-
-def _rgb(color: str) -> list[float]:
-    return [int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)]
-
-
-def _hex(srgb: np.ndarray) -> str:
-    return "#" + "".join(f"{round(float(part) * 255):02x}" for part in srgb)
 
 
 def clusters_of(labels: Any, names: Any = None) -> tuple[np.ndarray, list[str], list[str]]:

@@ -1,6 +1,6 @@
 """Every other figure of a fit: map, features, survival, certainty, other clusterings, the run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,9 +9,10 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import PathPatch, Rectangle
 from matplotlib.path import Path
 from matplotlib.ticker import NullLocator
+from sklearn.metrics.cluster import contingency_matrix
 
 from polyspan.figures.files import on
-from polyspan.figures.matrices import mark_clusters
+from polyspan.figures.matrices import fitting, mark_clusters
 from polyspan.figures.palette import (
     EDGE,
     FAINT,
@@ -119,23 +120,17 @@ def plot_markers(
     sizes = np.bincount(codes) * X.shape[1] / n
     mark_clusters(ax, sizes, colors, "top")
     middles = np.cumsum(sizes) - sizes / 2 - 0.5
-    wide = sizes > 0.03 * X.shape[1]
-    heads = [short(name, 10) if far else "" for name, far in zip(names, wide, strict=True)]
     ax.xaxis.tick_top()
-    ax.set_xticks(middles, heads)
-    ax.set_yticks(range(len(X)), [short(name) for name in features])
-    for tick, name in zip(ax.get_yticklabels(), features, strict=True):
-        tick.set_gid(f"title: {name}")
+    ax.set_xticks(middles, fitting(names, sizes, 10))
+    _name_rows(ax, features)
     ax.tick_params(length=0, labelsize=9, labelcolor=INK)
     ax.tick_params(axis="x", pad=9)
     ax.spines[:].set_visible(False)
     key = ax.inset_axes((0, -1.3 / len(X), 0.14, 0.55 / len(X)))
     key.imshow([np.linspace(0, 1, 64)], cmap=shown, aspect="auto", interpolation="none")
     key.axis("off")
-    for at, side, words in (
-        (-0.05, "right", "\u22122.5 SD"),
-        (1.05, "left", "2.5 SD from the mean"),
-    ):
+    ends = {"right": (-0.05, "\u22122.5 SD"), "left": (1.05, "2.5 SD from the mean")}
+    for side, (at, words) in ends.items():
         key.text(at, 0.4, words, transform=key.transAxes, ha=side, va="center", size=9, color=INK)
     _title(ax, "what sets the clusters apart, sample by sample", pad=26)
     return ax
@@ -221,15 +216,13 @@ def plot_silhouettes(values: Any, labels: Any, names: Any = None, ax: Axes | Non
     order = np.lexsort((-values, codes))
     kept = order[np.unique(np.linspace(0, len(order) - 1, MOST_SILHOUETTES).round().astype(int))]
     ax = on(ax, 4.6, 2.4)
-    middles, heads = [], []
-    for k, name in enumerate(names):
+    for k, color in enumerate(colors):
         own = np.flatnonzero(codes[kept] == k)
         if len(own):
             edges = np.r_[own, own[-1] + 1]
-            ax.stairs(values[kept[own]], edges, baseline=0, fill=True, color=colors[k])
-            middles.append((edges[0] + edges[-1]) / 2)
-            heads.append(short(name, 8) if len(own) > len(kept) / 30 else "")
-    ax.set_xticks(middles, heads)
+            ax.stairs(values[kept[own]], edges, baseline=0, fill=True, color=color)
+    sizes = np.bincount(codes[kept], minlength=len(names))
+    ax.set_xticks(np.cumsum(sizes) - sizes / 2, fitting(names, sizes, 8))
     ax.set_xlim(0, len(kept))
     ax.locator_params(axis="y", nbins=4)
     _plain(ax)
@@ -259,16 +252,14 @@ def plot_certainty(certainty: Any, ax: Axes | None = None) -> Axes:
     """
     ax = on(ax, 4.6, 2.3)
     counts, edges = np.histogram(certainty, 20, (0, 1))
-    for count, left, bar in zip(
-        counts, edges[:-1], ax.bar(edges[:-1] + 0.025, counts, 0.044), strict=True
-    ):
-        bar.set(
-            color=LINES[0],
-            gid=f"title: {left:.2f} to {left + 0.05:.2f}: {plural(int(count), 'sample')}",
-        )
+    bars = ax.bar(edges[:-1] + 0.025, counts, 0.044, color=LINES[0])
+    for bar, left, count in zip(bars, edges[:-1], counts, strict=True):
+        samples = plural(int(count), "sample")
+        bar.set_gid(f"title: {left:.2f} to {left + 0.05:.2f}: {samples}")
     ax.set_xlim(0, 1)
     ax.set_xlabel("certainty", color=INK, size=9)
     ax.locator_params(axis="y", integer=True, nbins=4)
+    ax.yaxis.set_major_formatter("{x:,.0f}")
     _plain(ax)
     _title(ax, "certainty of the samples")
     return ax
@@ -298,8 +289,7 @@ def plot_flow(labels: Any, others: Any, names: Any = None, ax: Axes | None = Non
     """
     codes, names, colors = clusters_of(labels, names)
     there, ends, _ = clusters_of(others)
-    counts = np.zeros((len(names), len(ends)), dtype=int)
-    np.add.at(counts, (codes, there), 1)
+    counts = contingency_matrix(codes, there)
     gap = 0.02 * len(codes)
     ax = on(ax, 3.2, 3.2)
     sides = []
@@ -349,13 +339,11 @@ def plot_agreement(scores: Mapping[str, float], ax: Axes | None = None) -> Axes:
     >>> [name.get_text() for name in ax.texts]
     ['0.700', '0.400']
     """
-    ax = on(ax, 5.6, 0.6 + 0.26 * len(scores))
+    ax = on(ax, 4.8, 0.6 + 0.26 * len(scores))
     shares = np.array(list(scores.values()))
     bars = ax.barh(range(len(shares)), shares, 0.55, color=LINES[0])
     ax.bar_label(bars, [f"{share:.3f}" for share in shares], padding=4, size=9, color=INK)
-    ax.set_yticks(range(len(shares)), [short(name) for name in scores])
-    for tick, name in zip(ax.get_yticklabels(), scores, strict=True):
-        tick.set_gid(f"title: {name}")
+    _name_rows(ax, scores)
     ax.set_xlim(0, 1.1)
     ax.set_xticks([0, 0.25, 0.5, 0.75, 1])
     ax.set_ylim(len(shares) - 0.4, -0.6)
@@ -439,9 +427,7 @@ def plot_convergence(
         ax.plot(iterations, shown, color=LINES[k % len(LINES)], lw=1.8, label=words)
     if tol:
         ax.axhline(tol, color=FAINT, lw=0.9, ls=(0, (4, 3)))
-        ax.annotate(
-            f"tol = {tol:g}", (1, tol), (2, 3), textcoords="offset points", color=FAINT, size=8
-        )
+        ax.text(1, tol, f"tol = {tol:g}", va="bottom", color=FAINT, size=8)
     ax.set_yscale("log")
     ax.yaxis.set_major_formatter(lambda value, _: f"1e{np.log10(value):.0f}".replace("-", "\u2212"))
     ax.yaxis.set_minor_locator(NullLocator())
@@ -518,9 +504,17 @@ def plot_image_clusters(
     return ax
 
 
+def _name_rows(ax: Any, names: Iterable[str]) -> None:
+    """Names beside the rows, shortened; pointing at one tells all of it."""
+    names = list(names)
+    ax.set_yticks(range(len(names)), list(map(short, names)))
+    for tick, name in zip(ax.get_yticklabels(), names, strict=True):
+        tick.set_gid(f"title: {name}")
+
+
 def _plain(ax: Any, lines: str = "y") -> None:
     """Axes of a chart: pale lines across, none around."""
-    ax.tick_params(length=0, labelsize=9, labelcolor=INK)
+    ax.tick_params(length=0, pad=6, labelsize=9, labelcolor=INK)
     ax.grid(axis=lines, color=EDGE, lw=0.7, alpha=0.7)
     ax.set_axisbelow(True)
     ax.spines[:].set_visible(False)

@@ -55,18 +55,10 @@ class Content(NamedTuple):
 
 
 def check_content(
-    views: Any,
-    view_names: Any,
-    sample_ids: Any,
-    estimator: MultiViewClusterer,
-    labels: Any,
-    certainty: Any,
-    evidence: Evidence | None,
-    notes: Any,
-    feature_names: Any = None,
-    known: Any = None,
-    survival: Any = None,
-) -> Content:
+    views: Any, view_names: Any, sample_ids: Any, estimator: MultiViewClusterer, labels: Any,
+    certainty: Any, evidence: Evidence | None, notes: Any, feature_names: Any = None,
+    known: Any = None, survival: Any = None,
+) -> Content:  # fmt: skip
     """Check that all parts of a report fit together, before anything is computed."""
     matched = _matched(list(views))
     arrays = [_array(view) for view in matched]
@@ -130,29 +122,15 @@ def check_content(
     }
     _check_known(columns, survival, n)
     return Content(
-        views=arrays,
-        view_names=names,
-        ids=ids,
-        clusters=[clean(name) for name in clusters.tolist()],
-        codes=codes,
-        estimator=estimator,
-        shown=shown,
-        affinity=W,
-        certainty=given,
-        certainty_of="consensus" if of_consensus else "given",
-        members=[] if merged is None else merged.table_,
-        evidence=evidence,
-        n_agreeing=_agreeing(estimator, marks),
-        notes=list(notes),
-        scales=[one if one in SCALES else "unit" for one in scale],
+        views=arrays, view_names=names,
         feature_names=_features(matched, arrays, names, feature_names),
-        known=columns,
-        survival=survival,
-        drawings={},
-        figures={},
-        tables={},
-        rows=np.arange(n),
-    )
+        scales=[one if one in SCALES else "unit" for one in scale], ids=ids, rows=np.arange(n),
+        clusters=[clean(name) for name in clusters.tolist()], codes=codes,
+        estimator=estimator, shown=shown, affinity=W, evidence=evidence, notes=list(notes),
+        certainty=given, certainty_of="consensus" if of_consensus else "given",
+        members=[] if merged is None else merged.table_, n_agreeing=_agreeing(estimator, marks),
+        known=columns, survival=survival, drawings={}, figures={}, tables={},
+    )  # fmt: skip
 
 
 def sampled(c: Content) -> Content:
@@ -226,11 +204,9 @@ def _check_known(known: dict[str, np.ndarray], survival: Any, n: int) -> None:
 
 def _agreeing(estimator: MultiViewClusterer, labels: np.ndarray) -> int:
     """Number of members in the consensus; 0 if the labels are those of one method."""
-    if not isinstance(estimator, ConsensusClusterer):
-        return 0
-    if not np.array_equal(estimator.labels_, labels):
-        return 0
-    return sum(row["weight"] > 0 for row in estimator.table_)
+    if isinstance(estimator, ConsensusClusterer) and np.array_equal(estimator.labels_, labels):
+        return sum(row["weight"] > 0 for row in estimator.table_)
+    return 0
 
 
 def _matched(views: list[Any]) -> list[Any]:

@@ -1,6 +1,7 @@
 """What tells every cluster from the rest, and how far to trust it."""
 
 import warnings
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,6 +9,7 @@ import scipy.sparse as sp
 
 from polyspan.explain.given import Given
 from polyspan.explain.markers import Markers, markers_of, of_codes
+from polyspan.inputs.rows import look
 from polyspan.inputs.views import Views
 from polyspan.methods.meangraph import MeanGraph
 from polyspan.report.content import Content
@@ -41,17 +43,15 @@ def measure_features(c: Content) -> Features | None:
         return None
     here, clusters = given(c), np.array(c.clusters, dtype=object)
     found = of_codes(here, clusters, [c.codes] * len(c.views))
+    whole = not any(map(_has_gaps, here.views.arrays))
     honest = None
-    if len(c.views) > 1 and len(c.ids) <= MOST_REFITTED and not any(map(_has_gaps, c.views)):
-        scale: Any = c.scales[0] if len(set(c.scales)) == 1 else "standard+unit"
-        scale = scale if scale in ("unit", None) else "standard+unit"
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the fit has already issued them
-                model = MeanGraph(scale=scale, random_state=0)
-                honest = markers_of(here, np.array(c.clusters, object)[c.codes], True, model)
-        except ValueError:  # too few samples, or a view that is empty for too many
-            honest = None
+    if len(c.views) > 1 and len(c.ids) <= MOST_REFITTED and whole:
+        scale: Any = c.scales[0] if set(c.scales) in ({"unit"}, {None}) else "standard+unit"
+        # Refused with too few samples, or where a view is empty for too many.
+        with suppress(ValueError), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the fit has already issued them
+            model = MeanGraph(scale=scale, random_state=0)
+            honest = markers_of(here, np.array(c.clusters, object)[c.codes], True, model)
     c.tables["markers"] = found.columns()
     if honest is not None:
         c.tables["markers-held-out"] = honest.columns()
@@ -67,10 +67,8 @@ def measure_features(c: Content) -> Features | None:
 
 def _has_gaps(X: Any) -> bool:
     """Whether a view lacks single values, not only whole samples."""
-    if sp.issparse(X):
-        return False
-    gone = np.isnan(np.asarray(X, dtype=float))
-    return bool(np.any(gone.any(axis=1) & ~gone.all(axis=1)))
+    rows = look(X)
+    return bool(np.any(rows.bad & ~rows.gone))
 
 
 def feature_data(f: Features) -> dict[str, Any]:

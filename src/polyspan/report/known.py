@@ -47,11 +47,9 @@ def _survival(c: Content) -> Survival | None:
         return None
     found = survival(c.codes, *(c.known[name] for name in c.survival))
     curves = [one._replace(cluster=c.clusters[one.cluster]) for one in found.curves]
-    columns = {name: [x for one in curves for x in getattr(one, name)]
-               for name in ("times", "alive", "lower", "upper")}  # fmt: skip
-    clusters = [one.cluster for one in curves for _ in one.times]
-    c.tables["survival"] = {"cluster": clusters, "time": columns.pop("times"), **columns}
-    return found._replace(curves=curves)
+    found = found._replace(curves=curves)
+    c.tables["survival"] = found.columns()
+    return found
 
 
 def class_codes(values: np.ndarray, classes: list[str]) -> np.ndarray:

@@ -9,10 +9,12 @@ from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 from sklearn.decomposition import PCA
 from sklearn.impute import SimpleImputer
 from sklearn.metrics import euclidean_distances, normalized_mutual_info_score
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.extmath import randomized_svd
 
 from polyspan.clustering.spectral import EXACT_BELOW, spectral_embedding, unit_rows
 from polyspan.explain.statistics import compare_features
+from polyspan.inputs.rows import look
 from polyspan.inputs.scaling import Scale, Scaling, scale_views
 from polyspan.inputs.views import Views
 from polyspan.methods.baselines import ConcatSpectral, side_by_side
@@ -58,38 +60,23 @@ def summarize_view(X: Any) -> ViewSummary:
     known = np.where(finite, stored, 0)  # missing values add nothing to sums
     unequal = known[finite & (known != 0)]
     missing = int(finite.size - finite.sum())
+    gaps = np.where(finite, stored, np.nan)
     if sparse:
-        per = sp.csc_array((finite.astype(float), X.indices, X.indptr), shape=(n, d))
-        # Stored and finite, or not stored and so zero.
-        counts = n - np.diff(X.indptr) + np.asarray(per.sum(axis=0)).ravel()
-        values = sp.csc_array((known, X.indices, X.indptr), shape=(n, d))
-        mean = np.asarray(values.sum(axis=0)).ravel() / np.maximum(counts, 1)
-        square = np.asarray((values * values).sum(axis=0)).ravel() / np.maximum(counts, 1)
-        spread = np.sqrt(np.maximum(square - mean * mean, 0))
-        spread[spread <= 1e-7 * np.sqrt(square)] = 0  # only rounding errors
-        gone = np.bincount(X.indices[~finite], minlength=n) == d
-    else:
-        counts = finite.sum(axis=0)
-        mean = known.sum(axis=0) / np.maximum(counts, 1)
-        off = np.where(finite, known - mean, 0)
-        spread = np.sqrt((off * off).sum(axis=0) / np.maximum(counts, 1))
-        spread[spread <= 1e-13 * np.abs(mean)] = 0
-        gone = ~finite.any(axis=1)
+        gaps = sp.csc_array((gaps, X.indices, X.indptr), shape=(n, d))
+    varied = StandardScaler(with_mean=not sparse).fit(gaps)
+    spread = np.sqrt(np.nan_to_num(varied.var_))
+    spread[spread <= 1e-13 * np.abs(varied.mean_)] = 0  # only rounding errors
+    gone = np.bincount(X.indices[~finite], minlength=n) == d if sparse else ~finite.any(axis=1)
     n_zero = n * d - missing - unequal.size
     ends = [unequal.min(), unequal.max()] if unequal.size else []
     ends += [0.0] if n_zero else []
     return ViewSummary(
-        n_features=d,
-        zeros=n_zero / (n * d),
-        missing=missing,
-        missing_samples=int(gone.sum()),
-        smallest=float(min(ends, default=np.nan)),
-        largest=float(max(ends, default=np.nan)),
+        n_features=d, zeros=n_zero / (n * d), missing=missing, missing_samples=int(gone.sum()),
+        smallest=float(min(ends, default=np.nan)), largest=float(max(ends, default=np.nan)),
         typical=float(np.median(np.abs(unequal))) if unequal.size else float("nan"),
-        spread=(float(spread.min()), float(spread.max())),
-        constant=int((spread == 0).sum()),
+        spread=(float(spread.min()), float(spread.max())), constant=int((spread == 0).sum()),
         storage=f"{'sparse' if sparse else 'dense'} {kind}",
-    )
+    )  # fmt: skip
 
 
 class Affinity(NamedTuple):
@@ -141,8 +128,7 @@ def draw_map(W: Any, views: list[Any], n_clusters: int, scale: Scale) -> Map:
     if W is not None:
         Y: Any = _embedding(W, min(n, max(3, min(n_clusters, MOST_VECTORS))))
     else:
-        names = [str(k) for k in range(len(views))]
-        Y = side_by_side(scale_views(Views([_filled(X) for X in views], names), scale))
+        Y = _joined(views, scale)
     wanted = min(MOST_AXES, *Y.shape)
     if sp.issparse(Y) and wanted < min(Y.shape):
         model = PCA(wanted, svd_solver="arpack", random_state=0)
@@ -185,21 +171,25 @@ def _embedding(W: Any, n_vectors: int) -> np.ndarray:
     return unit_rows(np.where(degrees[:, None] > 0, Y, 0))
 
 
-def _filled(X: Any) -> Any:
-    """Replace missing values by the mean of their feature, in sparse views by zero."""
-    if sp.issparse(X):
-        X = sp.csr_array(X, copy=True)
-        X.data[~np.isfinite(X.data)] = 0
-        return X
-    X = to_numpy(X).astype(np.float64)
-    gaps = np.where(np.isfinite(X), X, np.nan)
-    return SimpleImputer(keep_empty_features=True).fit_transform(gaps)
+def _joined(views: list[Any], scale: Scale) -> Any:
+    """Scaled views side by side; missing values are the feature's mean, or 0 if sparse."""
+    filled = []
+    for view in views:
+        if sp.issparse(view):
+            X = sp.csr_array(view, copy=True)
+            X.data[~np.isfinite(X.data)] = 0
+        else:
+            X = to_numpy(view).astype(np.float64)
+            X = np.where(np.isfinite(X), X, np.nan)
+            X = SimpleImputer(keep_empty_features=True).fit_transform(X)
+        filled.append(X)
+    names = [str(k) for k in range(len(views))]
+    return side_by_side(scale_views(Views(filled, names), scale))
 
 
 def center_margin(views: list[Any], codes: np.ndarray, scale: Scale) -> np.ndarray:
     """How much nearer a sample is to its own cluster's center than to the next: 1 - own / next."""
-    names = [str(k) for k in range(len(views))]
-    X = side_by_side(scale_views(Views([_filled(X) for X in views], names), scale))
+    X = _joined(views, scale)
     n, c = X.shape[0], int(codes.max()) + 1
     if c == 1:
         return np.ones(n)
@@ -238,11 +228,7 @@ def compare_view(X: Any, codes: np.ndarray, scale: Scaling) -> Agreement:
     if c == 1:
         return Agreement(None, None, 0, "one cluster: nothing to compare")
     X = sp.csr_array(X) if sp.issparse(X) else to_numpy(X)
-    if sp.issparse(X):
-        bad = np.unique(np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))[~np.isfinite(X.data)])
-        rows = np.setdiff1d(np.arange(X.shape[0]), bad)
-    else:
-        rows = np.flatnonzero(np.isfinite(X).all(axis=1))
+    rows = np.flatnonzero(~look(X).bad)
     if len(rows) > MOST_COMPARED:
         chosen = np.random.default_rng(0).choice(len(rows), MOST_COMPARED, replace=False)
         rows = rows[np.sort(chosen)]

@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import inspect
 from collections.abc import Callable
 from functools import partial
 from importlib import resources
@@ -14,13 +13,12 @@ from markupsafe import Markup
 from scipy.stats.contingency import crosstab
 from sklearn.metrics import normalized_mutual_info_score
 
-from polyspan.base import MultiViewClusterer
 from polyspan.figures import cluster_colors, matrices, plots, svg_text
 from polyspan.report import measure
 from polyspan.report.content import Content, sampled
 from polyspan.report.features import drawn_features, feature_data, measure_features
 from polyspan.report.known import known_data, measure_known
-from polyspan.report.words import environment, number, packed, setting, to_json
+from polyspan.report.words import environment, number, packed, without_addresses
 
 MOST_BETWEEN = 200  # clusters; with more, the picture of the affinity shows no means
 MOST_DOUBTFUL = 30  # samples in the list of the least certain
@@ -42,7 +40,7 @@ def build_page(content: Content, date: str) -> str:
     files = resources.files("polyspan.report") / "templates"
     style, script = ((files / f"report.{kind}").read_text("utf-8") for kind in ("css", "js"))
     return environment().get_template("report.j2").render(
-        found, c=c, date=date, figures=svg, data=to_json(_data(c, found)),
+        found, c=c, date=date, figures=svg, data=_data(c, found),
         python=_call(c.estimator if c.n_agreeing else c.shown),
         style=Markup(style), script=Markup(script),
         # Only this script may run, and nothing may be fetched.
@@ -227,14 +225,8 @@ def _alone(c: Content) -> float | None:
     return same if same < 1 - 1e-9 else None
 
 
-def _call(model: MultiViewClusterer) -> str:
+def _call(model: Any) -> str:
     """The lines of Python that fit this estimator."""
-    defaults = inspect.signature(type(model)).parameters
-    given = {
-        name: _typed(value)
-        for name, value in model.get_params(deep=False).items()
-        if name not in defaults or setting(value) != setting(defaults[name].default)
-    }
     own = [model, *(getattr(model, "members", None) or [])]
     ours = {type(one).__name__ for one in own if type(one).__module__.startswith("polyspan.")}
     others = {type(one).__name__ for one in own} - ours
@@ -243,15 +235,8 @@ def _call(model: MultiViewClusterer) -> str:
         for source, names in (("polyspan", ours), ("...", others))
         if names
     ]
-    call = ", ".join(f"{name}={value}" for name, value in given.items())
-    return "\n".join([*lines, "", f"labels = {type(model).__name__}({call}).fit_predict(views)"])
-
-
-def _typed(value: Any) -> str:
-    """A value as you would type it; members in full, so that they can be pasted."""
-    if isinstance(value, list | tuple) and any(isinstance(x, MultiViewClusterer) for x in value):
-        return f"[{', '.join(' '.join(repr(x).split()) for x in value)}]"
-    return setting(value)
+    call = without_addresses(" ".join(model.__repr__(N_CHAR_MAX=10**6).split()))
+    return "\n".join([*lines, "", f"labels = {call}.fit_predict(views)"])
 
 
 def _levels(axis: np.ndarray) -> np.ndarray:

@@ -1,12 +1,13 @@
 """From a fitted estimator to the finished HTML file."""
 
 import os
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from polyspan.atomic import replacing
+from polyspan.atomic import check_place, replacing
 from polyspan.base import MultiViewClusterer
 from polyspan.explain import open_given, open_known
 from polyspan.figures import check_figure_path, save_figure
@@ -180,21 +181,15 @@ def write_report(
 
 
 def _check_path(path: Path, force: bool) -> Path:
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder: name a file for the report.")
+    check_place(path)
     if path.exists() and not force:
         raise FileExistsError(f"{path} exists: pass force=True, or choose another file.")
-    if not path.parent.is_dir():
-        raise FileNotFoundError(
-            f"the folder {path.parent} for the report does not exist: create it first."
-        )
     return path
 
 
 def _date(date: datetime | None) -> str:
     if date is None:
-        epoch = os.environ.get("SOURCE_DATE_EPOCH")
-        date = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
+        date = datetime.fromtimestamp(int(os.environ.get("SOURCE_DATE_EPOCH", time.time())), UTC)
     if date.tzinfo is not None:
         date = date.astimezone(UTC)
     return date.strftime("%Y-%m-%d %H:%M") + (" UTC" if date.tzinfo is not None else "")
