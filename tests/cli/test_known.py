@@ -52,7 +52,7 @@ def test_annotations_reach_the_report_and_not_the_clusters(tables, capsys, tmp_p
     assert main([*RUN, "--force", "--report", "r.html", *more]) == 0
     told = capsys.readouterr()
     assert "clinical.csv lacks 1 of 45 samples (p3)" in told.err
-    assert "figures (.svg, .png) and tables (.csv)" in told.out
+    assert "figures (.svg, .png, .pdf) and tables (.csv)" in told.out
     assert labels() == plain
     page = (tmp_path / "r.html").read_text()
     for words in ("diet", "log-rank", "Kaplan-Meier", "never used for the clustering", "rna11"):
