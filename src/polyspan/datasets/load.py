@@ -104,7 +104,7 @@ def _read(entry: Entry, paths: list[Path]) -> Dataset:
         return Dataset(
             entry.name, views, labels, list(entry.views), n_clusters, extra, list(features)
         )
-    data = _of_matlab(paths[0], entry.files[0])
+    data = _of_file(paths[0], entry.files[0])
     views = data.views
     if entry.name in COMPUTED:
         try:
@@ -114,9 +114,9 @@ def _read(entry: Entry, paths: list[Path]) -> Dataset:
     return Dataset(entry.name, views, data.labels, list(entry.views), data.n_clusters)
 
 
-def _of_matlab(path: Path, file: File) -> Dataset:
-    """The published bytes need no process of their own, as files from anywhere do."""
-    if file_problem(path, file):
+def _of_file(path: Path, file: File) -> Dataset:
+    """A published MATLAB file needs no process of its own, as files from anywhere do."""
+    if path.suffix != ".mat" or file_problem(path, file):
         return load_file(path)
     return from_variables(path, variables_of(loadmat(path)))
 
