@@ -98,7 +98,7 @@ WRONG = {
     ),
     "keys of a table": (
         ["x.csv", "--layer", "counts"],
-        "--layer (layers) names matrices of AnnData (.h5ad) or MuData (.h5mu), and none is given",
+        "--layer names matrices of AnnData (.h5ad) or MuData (.h5mu), and none is given",
     ),
 }
 
