@@ -6,8 +6,8 @@
 A case is a function without arguments that returns something fitted; its record is the labels, the
 number of iterations, the score, and a few random projections of the affinity or the representation.
 With the versions and processor that wrote the file, labels must be equal and numbers agree to
-1e-9 (float32: 1e-4); elsewhere the adjusted Rand index must reach .95 and numbers agree to 1e-4 (another BLAS moves those
-of LMSC, after hundreds of iterations, by 7e-5).
+1e-9 (float32: 1e-4); elsewhere the adjusted Rand index must reach .95 and numbers agree to 1e-4
+(another BLAS moves those of LMSC, after hundreds of iterations, by 7e-5).
 Cases on published data take every second sample and need POLYSPAN_DATA. `tests/test_golden.py`
 runs them all.
 """
