@@ -53,7 +53,7 @@ RANDOM = {  # with random starts, and parameters with which these matter for so 
 BLIND = [name for name in METHODS if name not in {*RANDOM, *EXEMPT, "bestsingleview"}]
 SPARSE = [name for name in BLIND if "n_kept" in METHODS[name].parameter_checks()]
 # Their programs go by row numbers, which the variants say.
-BY_ROW = ["amgl", "mcgc"]
+BY_ROW = ["amgl", "gmc", "mcgc"]
 RELEASED = [
     name
     for name in BLIND

@@ -5,7 +5,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from polyspan import GMC
 from polyspan.datasets import load_dataset, make_subspaces
-from polyspan.methods.gmc import solve_gmc
+from polyspan.graphs.proximity import squared_distances
+from polyspan.methods.gmc import _zscore, solve_gmc
 from polyspan.metrics import clustering_scores
 from polyspan.solvers.loop import Run
 
@@ -39,10 +40,11 @@ def on_the_simplex(row):
 
 
 def literal(Xs, c, k, lam, iterations):
-    """The recursion row by row, for views without ties."""
+    """The recursion row by row; ties go by row numbers, and the first in a row is left out."""
     m, n = len(Xs), len(Xs[0])
-    D = [((X[:, None] - X[None]) ** 2).sum(2) for X in Xs]
-    near = [np.argsort(d, axis=1)[:, 1 : k + 2] for d in D]
+    # Distances to eleven digits, so that ties are the same ones everywhere.
+    D = [squared_distances(X, rounded=True) for X in Xs]
+    near = [np.argsort(d, axis=1, kind="stable")[:, 1 : k + 2] for d in D]
     S = np.zeros((m, n, n))
     w = [1 / m] * m
 
@@ -96,6 +98,27 @@ def test_equals_the_literal_recursion(iterations, lam_components):
     assert not run.converged or iterations >= 5
     assert_allclose(U, wanted, rtol=0, atol=1e-8)  # distances and eigenvectors round differently
     assert_allclose(found, w, rtol=1e-8)
+
+
+def test_as_released_equals_the_rule_of_the_program_on_3_sources(data_dir):
+    data = load_dataset("three_sources")
+    wanted, _ = literal([_zscore(X, "") for X in data.views], 6, 15, 1.0, 20)
+    one, two = (GMC(6, as_released=released).fit(data.views) for released in (True, False))
+    assert_allclose(one.affinity_matrix_, (wanted + wanted.T) / 2, rtol=0, atol=1e-6)
+    assert np.abs(two.affinity_matrix_ - one.affinity_matrix_).max() > 0.1
+    assert clustering_scores(one.labels_, two.labels_)["ari"] == 1
+
+
+def test_as_released_equals_the_literal_recursion_where_distances_tie():
+    rng = np.random.default_rng(3)
+    Xs = [rng.poisson(2.0, (30, d)).astype(float) for d in (5, 6)]
+    for iterations in (1, 5, 20):
+        wanted, w = literal(Xs, 3, 6, 1.0, iterations)
+        run = Run("GMC", iterations, 1e-10)
+        U, found = solve_gmc(Xs, 3, k=6, as_released=True, run=run)
+        assert_allclose(U, wanted, rtol=0, atol=1e-8)
+        assert_allclose(found, w, rtol=1e-8)
+    assert np.abs(solve_gmc(Xs, 3, k=6)[0] - U).max() > 1e-2
 
 
 def test_samples_as_far_as_the_next_one_are_no_neighbors():

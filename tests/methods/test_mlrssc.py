@@ -150,6 +150,19 @@ def test_equals_the_literal_algorithm(variant, rank_share, lam_agreement, as_rel
         assert "change" not in run.history
 
 
+def test_as_released_takes_the_median_with_the_diagonal():
+    Xs = [np.random.default_rng(v).normal(size=(9, d)) for v, d in enumerate((3, 4))]
+    Ks = []
+    for X in Xs:
+        distance = np.linalg.norm(X[:, None] - X[None], axis=2)
+        Ks.append(100 * np.exp(-(distance**2) / (2 * np.median(distance) ** 2)))
+    fixed = {"kernel": "gaussian", "scale": None}
+    found = MLRSSC(2, as_released=True, **fixed).fit(Xs).representation_
+    wanted = solve_mlrssc(Ks, rank_share=0.3, lam_agreement=0.3, as_released=True)
+    assert_allclose(found, wanted, rtol=0, atol=1e-8)
+    assert np.abs(found - MLRSSC(2, **fixed).fit(Xs).representation_).max() > 1e-4
+
+
 def test_the_centroid_of_the_program_grows_with_little_agreement():
     fixed = {"variant": "centroid", "rank_share": 0.3, "as_released": True, "mu0": 1.0}
     ends = [

@@ -18,13 +18,14 @@ one iteration is::
 
 The U step is not the minimizer of this objective, in the paper and in its program alike: that would
 have the mean of the S_v with the weights w_v, where they have the plain mean, and lam_components /
-(2 sum_v w_v) as the factor of |f_i - f_j|^2. So there is no ``as_released`` here.
+(2 sum_v w_v) as the factor of |f_i - f_j|^2. So ``as_released`` does not change it.
 
 As in the program behind the published figures, the neighbors are those by d and never change, U
 is non-zero only where some S_v is, and numerator and denominator of the S_v step may both be
 negative (on Prokaryotic that matters: NMI .07 without). Where several samples are as far as the
-(k + 1)-th, e_i,k+1 is their mean and none of them a neighbor; the program takes the first in the
-order of the file. The published figures come out either way.
+(k + 1)-th, e_i,k+1 is their mean and none of them a neighbor. The program, ``as_released=True``,
+gives ties to the lower row number, and takes the first of a sample's equals for the sample itself,
+so that it depends on the order of the file. The published figures come out either way.
 
 Reference: H. Wang, Y. Yang, B. Liu, "GMC: graph-based multi-view clustering", IEEE TKDE 32(6),
 2020.
@@ -40,7 +41,7 @@ from polyspan.base import About, Graph, Iterative
 from polyspan.clustering.spectral import component_clustering
 from polyspan.graphs import proximity
 from polyspan.graphs.ties import gap_shares
-from polyspan.inputs.params import Neighbors, PerView, fitted, param, positive
+from polyspan.inputs.params import Neighbors, PerView, fitted, flag, param, positive
 from polyspan.inputs.scaling import SCALES, Scale, scale_view
 from polyspan.inputs.views import Views
 from polyspan.runtime.arrays import Array, to_numpy
@@ -64,6 +65,8 @@ class GMC(Iterative):
         Neighbors k in the graphs of the views; None is min(15, n - 1).
     lam_components : float, default=1.0
         First weight of the rank term (lam in the paper); the rank rule doubles and halves it.
+    as_released : bool, default=False
+        Take neighbors at equal distances by their row numbers, see the module.
     scale : {"zscore", "unit", "standard+unit", "standard", None} or one per view, default="zscore"
         ``"zscore"``, as in the paper, gives every sample mean 0 and variance 1 over its features;
         this makes a sparse view dense. Views with one or two features are not scaled, because
@@ -106,8 +109,11 @@ class GMC(Iterative):
         cost="O(n^3 + m n^2) per iteration, up to 20 iterations",
     )
 
+    sees_order = "as_released"  # ties go by row numbers
+
     n_neighbors: int | None = param(Neighbors(15), default=None)
     lam_components: float = param(positive, default=1.0)
+    as_released: bool = param(flag, default=False)
     scale: Scale = param(PerView("zscore", *SCALES), default="zscore")
     max_iter: int = 20
     tol: float = 1e-10
@@ -125,7 +131,8 @@ class GMC(Iterative):
     def solve(self, views: Views, Xs: list[Array]) -> Graph:
         """Return the learned graph, with the weights of the views."""
         k, run = self._neighbors(views.n_samples), self._run()
-        U, w = solve_gmc(Xs, self.n_clusters, k=k, lam_components=self.lam_components, run=run)
+        params = self._given("lam_components", "as_released")
+        U, w = solve_gmc(Xs, self.n_clusters, k=k, **params, run=run)
         return Graph((U + U.T) / 2, component_clustering, **run.record(), extras={"weights_": w})
 
     def footprint(self, views: Views) -> tuple[float, float]:
@@ -149,7 +156,13 @@ def _zscore(view: Any, name: str) -> Any:
 
 
 def solve_gmc(
-    Xs: Sequence[Array], c: int, *, k: int = 15, lam_components: float = 1.0, run: Run | None = None
+    Xs: Sequence[Array],
+    c: int,
+    *,
+    k: int = 15,
+    lam_components: float = 1.0,
+    as_released: bool = False,
+    run: Run | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Graph U with c components and the weights w, for views Xs (scaled, samples in rows).
 
@@ -161,7 +174,7 @@ def solve_gmc(
     (array([0, 1, 2]), True)
     """
     run = Run("GMC", 20, 1e-10) if run is None else run
-    near = [proximity.adaptive_ranks(X, k) for X in Xs]
+    near = [proximity.adaptive_ranks(X, k, as_released=as_released) for X in Xs]
     S = np.stack([gap_shares(*of_view) for of_view in near])
     m = len(Xs)
     w = np.full(m, 1 / m)

@@ -24,7 +24,8 @@ penalties; samples of length 1 need a weight instead.
 As mu starts high and grows by half, the loop ends above the optimum: 2% on 40 texts in one view
 (`benchmarks/optimum.py`). ``MLRSSC(rho=1.02, mu0=1.0, max_iter=2000)`` ends at the optimum.
 
-The authors' program, ``as_released=True``, also waits until no entry of A changes by tol. With
+The authors' program, ``as_released=True``, also waits until no entry of A changes by tol, and its
+median distance is that of all n^2 pairs, those of the samples with themselves included. With
 ``variant="centroid"`` it has another centroid, because it never sets the sum back to zero::
 
     C* = (C* + lam_agreement sum_v C2_v) / (m lam_agreement)
@@ -81,7 +82,8 @@ class MLRSSC(RepresentationClusterer, Penalized, OnDevice):
     scale : {"unit", "standard+unit", "standard", None} or one per view, default="unit"
         As in `GRMSC`. The paper uses None: views with larger numbers then count more.
     as_released : bool, default=False
-        Follow the authors' program, which has another centroid and waits for A, see the module.
+        Follow the authors' program, which has another centroid, waits for A and takes another
+        median distance, see the module.
     mu0, rho, mu_max : float, default=100.0, 1.5 and 1e6
         Start, growth and limit of the penalty mu. The start matters (the paper uses 100 to 1e4):
         mu grows fast, so the loop ends before the optimum, and the larger mu starts, the further
@@ -153,7 +155,10 @@ class MLRSSC(RepresentationClusterer, Penalized, OnDevice):
         if self.kernel == "linear":
             Ks = [self.lam * gram(X) for X in Xs]
         else:
-            Ks = [self.lam * median_kernel(X, s) for X, s in zip(Xs, sigmas, strict=True)]
+            Ks = [
+                self.lam * median_kernel(X, s, diagonal=self.as_released)
+                for X, s in zip(Xs, sigmas, strict=True)
+            ]
         run = self._run()
         params = self._given("variant", "rank_share", "lam_agreement", "as_released")
         return Representation(
