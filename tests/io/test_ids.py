@@ -254,7 +254,7 @@ def test_a_shared_column_of_different_numbers_is_asked_for():
     """Wherever it stands: it would be a feature, and rows would be matched by order."""
     for name, values, order in (("a.csv", A, range(6)), ("b.csv", B, ORDER)):
         last(values, name="MRN").iloc[list(order)].to_csv(name, index=False)
-    with pytest.raises(ValueError, match=r"^the column 'MRN' holds the same .* use --id MRN, oth"):
+    with pytest.raises(ValueError, match=r"^column 'MRN' holds the same .* use id='MRN', oth"):
         load_views(["a.csv", "b.csv"])
     assert_matched(load_views(["a.csv", "b.csv"], id="MRN"))
     assert load_views(["a.csv", "b.csv"], drop=["MRN"]).matched_by == "order"

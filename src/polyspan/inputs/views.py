@@ -27,7 +27,7 @@ from polyspan.io.containers import (
     refuse_lazy,
     unmasked,
 )
-from polyspan.io.ids import shared_numbers
+from polyspan.io.ids import shared_numbers, tell_shared
 from polyspan.io.orientation import check_columns, check_shared
 from polyspan.io.safety import check_sparse
 from polyspan.io.samples import (
@@ -218,11 +218,10 @@ def _check_several(
                 title: dict(zip(own, array.T, strict=True))
                 for (title, own), array in zip(named.items(), arrays, strict=True)
             }
-            if (shared := shared_numbers(tables)) is not None:
+            if same := shared_numbers(tables):
                 raise ValueError(
-                    f"Column {shared!r} holds the same whole numbers in every view, all different: "
-                    f"if it is the id, use it as the index (set_index({shared!r}) of pandas), "
-                    "otherwise drop it."
+                    f"{tell_shared(list(dict.fromkeys(same.values())))} in every view: if these "
+                    "are the ids, use them as the index (set_index of pandas), otherwise drop them."
                 )
         for sentence in check_columns(named):
             warn_user(sentence)

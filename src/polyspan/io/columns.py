@@ -12,6 +12,7 @@ from polyspan.runtime.messages import quoted
 
 # What programs write for a missing value: pandas, R, SQL, spreadsheets.
 MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "<na>"})
+EXACT = 2**53  # larger whole numbers lose digits as floats
 LABEL_NAMES = ["truth", "truelabel", "true_label", "label", "labels", "gt", "gnd", "y", "target"]
 THINGS = "sample|subject|patient|participant|case|donor|cell|barcode"
 ID_NAME = re.compile(f"(({THINGS}|obs|row)?(id|name)|{THINGS}|key|index|uu?id)s?")

@@ -11,7 +11,7 @@ import narwhals
 import numpy as np
 import scipy.sparse as sp
 
-from polyspan.io.columns import are_numbered, as_ids
+from polyspan.io.columns import EXACT, are_numbered, as_ids, check_unique, is_missing
 from polyspan.io.samples import View, is_frame, samples_of
 from polyspan.runtime.messages import first_few, plural, setting, unknown_name
 
@@ -256,14 +256,24 @@ def check_tables(view: Any, name: str) -> None:
     """
     refuse_lazy(view, name)
     if is_frame(view):
+        check_unique(name, list(map(str, view.columns)))
         # Numbers and booleans, nullable or not, have these kinds; text, dates, categories do not.
-        dtypes = zip(map(str, view.columns), view.dtypes, strict=True)
-        bad = [column for column, kind in dtypes if getattr(kind, "kind", "O") not in "fiub"]
+        kinds = [getattr(kind, "kind", "O") for kind in view.dtypes]
+        bad = [str(column) for column, kind in zip(view, kinds, strict=True) if kind not in "fiub"]
+        largest = dict(view.loc[:, [kind in "iu" for kind in kinds]].max())
     elif is_other_table(view):
-        schema = narwhals.from_native(view, eager_only=True).schema.items()
+        frame = narwhals.from_native(view, eager_only=True)
+        schema = frame.schema.items()
         bad = [key for key, kind in schema if not (kind.is_numeric() or kind == narwhals.Boolean)]
+        whole = [key for key, kind in schema if kind.is_integer()]
+        largest = frame.select(narwhals.col(whole).max()).rows(named=True)[0] if whole else {}
     else:
         return
+    if long := [str(key) for key, x in largest.items() if not is_missing(x) and x > EXACT]:
+        raise ValueError(
+            f"{name}: column {long[0]!r} holds whole numbers of more than 15 digits, which lose "
+            "some as features: if it is the id, use it as the index, otherwise drop it."
+        )
     if bad:
         what = plural(len(bad), "column that is", "columns that are")
         raise ValueError(

@@ -6,8 +6,8 @@ column whose name says so, if its values are all different; or the first column,
 same whole numbers in all tables; or the index written by pandas.
 """
 
-import shlex
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +23,9 @@ from polyspan.io.columns import (
     may_be_ids,
 )
 from polyspan.runtime.messages import quoted, setting
+
+UNNAMED = re.compile(rf"{ROW_NUMBERS.pattern}|column\d+")  # names that no person gave
+LOOKED_AT = 50  # columns of a table that may hold ranks
 
 
 class Table(NamedTuple):
@@ -56,11 +59,11 @@ def id_columns(tables: Mapping[str, Table], wanted: list[str]) -> dict[str, str 
         path: _named_column(table) if first[path] is None else first[path]
         for path, table in columns.items()
     }
-    if None in named.values() and (name := shared_numbers(columns)) is not None:
+    if None in named.values() and (same := shared_numbers(columns)):
+        names = list(dict.fromkeys(same.values()))
         raise ValueError(
-            f"the column {name!r} holds the same whole numbers in all tables, all different: if it "
-            f"is the id, use --id {shlex.quote(name)}, otherwise leave it out: --drop "
-            f"{shlex.quote(name)}"
+            f"{tell_shared(names)} in all tables: if these are the ids, use "
+            f"{setting('id', *names)}, otherwise leave out {setting('drop', names)}"
         )
     rows = {path: _row_numbers(table) for path, table in columns.items()}
     if None in named.values() and None not in rows.values():
@@ -110,35 +113,57 @@ def _same_numbers(tables: Mapping[str, Any]) -> dict[str, str]:
     found = [tables[path][name] for path, name in first.items()]
     if len({frozenset(as_ids(column)) for column in found}) > 1 or not all(map(may_be_ids, found)):
         return {}
-    numbers = frozenset(as_ids(found[0]))
-    second = [tables[path][name] for path in first for name in list(tables[path])[1:2]]
-    ranks = any(frozenset(as_ids(column)) == numbers for column in second)
+    numbers = _distinct(found[0])
+    others = [tables[path][name] for path in first for name in list(tables[path])[1:LOOKED_AT]]
+    ranks = numbers and any(_distinct(column) == numbers for column in others)
     return {} if ranks else first
 
 
-def shared_numbers(tables: Mapping[str, Any]) -> str | None:
-    """The one column of several tables that holds the same whole numbers in each, all different.
+def shared_numbers(tables: Mapping[str, Any]) -> dict[str, str]:
+    """The one column of each table that holds the same whole numbers in all of them, all different.
+
+    Nothing if there is none, or if a table has several, as one of ranks does.
 
     Examples
     --------
-    >>> look, sound = {"nr": [7, 3, 5], "legs": [4, 2, 6]}, {"nr": [3, 5, 7], "pitch": [1, 2, 3]}
+    >>> look, sound = {"nr": [7, 3, 5], "legs": [4, 2, 6]}, {"key": [3, 5, 7], "pitch": [1, 2, 3]}
     >>> shared_numbers({"look": look, "sound": sound})
-    'nr'
+    {'look': 'nr', 'sound': 'key'}
     """
-    first, *others = tables.values()
-    names = set.intersection(*map(set, others)).intersection(first) if others else set()
-    found = [
-        name
-        for name in names
-        if not ROW_NUMBERS.fullmatch(name)
-        and (numbers := _distinct(first[name]))
-        and all(_distinct(table[name]) == numbers for table in others)
-    ]
-    return found[0] if len(found) == 1 else None
+    if len(tables) < 2:
+        return {}
+    found: dict[str, dict[frozenset[float], list[str]]] = {}
+    left: set[frozenset[float]] | None = None
+    for path, table in sorted(tables.items(), key=lambda one: len(list(one[1]))):
+        found[path] = {}
+        known = None if left is None else frozenset().union(*left)
+        for name in table:
+            if not UNNAMED.fullmatch(name) and (numbers := _distinct(table[name], known)):
+                found[path].setdefault(numbers, []).append(name)
+        left = set(found[path]) if left is None else left & set(found[path])
+        if not left:
+            return {}
+    one = [same for same in left or () if all(len(own[same]) == 1 for own in found.values())]
+    return {path: found[path][one[0]][0] for path in tables} if len(one) == 1 else {}
 
 
-def _distinct(column: Any) -> frozenset[float]:
-    """The numbers of a column, if they are whole and all different."""
+def tell_shared(names: Sequence[str]) -> str:
+    """Say that columns with these names hold the same numbers.
+
+    Examples
+    --------
+    >>> tell_shared(["nr"]), tell_shared(["nr", "key"])[:32]
+    ("column 'nr' holds the same whole numbers, all different,", "columns 'nr', 'key' hold the sam")
+    """
+    hold = f"columns {quoted(names)} hold" if names[1:] else f"column {names[0]!r} holds"
+    return f"{hold} the same whole numbers, all different,"
+
+
+def _distinct(column: Any, known: Collection[float] | None = None) -> frozenset[float]:
+    """The numbers of a column, if they are whole and all different; all must be ``known``."""
+    first = as_numbers(column[:1]) if known is not None and len(column) else None
+    if first is not None and first[0] not in (known or ()):
+        return frozenset()  # most columns end here, without a look at the rest
     numbers = as_numbers(column)
     if numbers is None or not all_whole(numbers) or len(np.unique(numbers)) < len(numbers):
         return frozenset()

@@ -6,10 +6,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from polyspan.io.columns import all_whole, as_numbers, check_unique, is_kept
+from polyspan.io.columns import EXACT, all_whole, as_numbers, check_unique, is_kept
 from polyspan.runtime.messages import setting
-
-EXACT = 2**53  # larger whole numbers lose digits
 
 
 def tidy(frame: Any, where: object, wanted: Collection[str] | None = ()) -> Any:

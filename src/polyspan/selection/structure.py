@@ -404,7 +404,7 @@ def _prepared(X: np.ndarray, name: str, scale: Scaling) -> tuple[np.ndarray, Sca
         X, scale = scale_view(X, name, "standard"), None if scale == "standard" else "unit"
     if scale == "unit":
         lengths = np.linalg.norm(X, axis=1, keepdims=True)
-        middle = np.median(lengths)
+        middle = np.median(lengths[lengths > 0])  # rows of zeros have no direction to scale
         wanted = np.clip(lengths, middle / LONGER, middle * LONGER)
         X = X * np.where(lengths > 0, wanted / np.where(lengths > 0, lengths, 1), 1)
     return X, scale
