@@ -5,6 +5,7 @@ VENV ?= .venv
 EXTRAS ?=
 CORES ?= logical
 BIN = $(VENV)/bin
+PLAIN = $(VENV)/.installed
 TESTED = $(VENV)/.installed-$(or $(EXTRAS),test)
 PYTEST = $(BIN)/python -m pytest --numprocesses $(CORES) --maxprocesses 8 --dist loadgroup --durations 20
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -14,7 +15,7 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.installed-plot ## cluster bundled data; writes and opens polyspan-demo.html (half a minute)
+demo: $(PLAIN) ## cluster bundled data; writes and opens polyspan-demo.html (half a minute)
 	$(BIN)/polyspan demo
 
 test: $(TESTED) ## all tests and doctests (some need POLYSPAN_DATA, see README; minutes)
@@ -44,15 +45,15 @@ lint: $(VENV)/.installed-$(or $(EXTRAS),lint) ## ruff (rules and format), mypy, 
 results: $(VENV)/.installed-bench ## RESULTS.md, the README's scores and the measured tables of docs, from the stored rows (seconds)
 	$(BIN)/python benchmarks/results.py
 
-figure: $(VENV)/.installed-plot ## the picture in the README
+figure: $(PLAIN) ## the picture in the README
 	$(BIN)/polyspan demo --force --no-open --out docs/images/demo.png
 	@rm docs/images/demo.html
 
-methods: $(VENV)/.installed-plot ## the tables of methods and of data sets: docs/methods.md, docs/data-sets.md
+methods: $(PLAIN) ## the tables of methods and of data sets: docs/methods.md, docs/data-sets.md
 	$(BIN)/python docs/make_methods.py
 	$(BIN)/python docs/make_data_sets.py
 
-bench-methods: $(VENV)/.installed-plot ## benchmarks/METHODS.md: every method beside its reference figures (needs the data, minutes)
+bench-methods: $(PLAIN) ## benchmarks/METHODS.md: every method beside its reference figures (needs the data, minutes)
 	$(BIN)/python benchmarks/methods.py
 
 reproduce: $(VENV)/.installed-test ## the paper's tables and figures: runs what is missing in benchmarks/results (hours from nothing), then RESULTS.md
@@ -72,6 +73,11 @@ smoke: $(TESTED) ## a small benchmark into a temporary store, and its report (se
 docs: $(VENV)/.installed-$(or $(EXTRAS),docs) ## the site, docs/_build/html/index.html, with the examples run (a minute)
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
+
+$(PLAIN): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) -e .
+	@touch $@
 
 $(VENV)/.installed-%: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

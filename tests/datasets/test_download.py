@@ -1,5 +1,6 @@
 """Downloads from a real server on this machine: good, wrong, cut off, absent, interrupted."""
 
+import sys
 import threading
 import time
 from contextlib import suppress
@@ -187,11 +188,11 @@ def test_trouble_with_the_disk_is_not_blamed_on_the_network(server, cache, monke
 
 
 def test_progress_bar_reaches_the_end(server, cache, monkeypatch, capsys):
-    monkeypatch.setattr(download.sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     fetch_dataset("ngs", base_url=server.url)
     shown = capsys.readouterr().err
     assert "ngs" in shown
-    assert "100.1/100.1 kB" in shown
+    assert "100 of 100, 0 s left: kB" in shown
 
 
 def test_built_in_needs_no_download(server, cache):

@@ -87,13 +87,13 @@ def test_seed_decides():
         ({"subspace_dim": 31}, "subspace_dim=31 is more than the 30 features"),
         ({"subspace_dim": 5, "n_features": [9, 4]}, "more than the 4 features"),
         ({"n_clusters": 5, "n_samples": 4}, "n_clusters=5 is more than n_samples=4"),
-        ({"n_clusters": 0}, "n_clusters must be at least 1, got 0"),
-        ({"n_views": 0}, "n_views must be at least 1, got 0"),
-        ({"subspace_dim": 0}, "subspace_dim must be at least 1, got 0"),
+        ({"n_clusters": 0}, "n_clusters must be a whole number >= 1; got 0"),
+        ({"n_views": 0}, "n_views must be a whole number >= 1; got 0"),
+        ({"subspace_dim": 0}, "subspace_dim must be a whole number >= 1; got 0"),
         ({"n_views": 3, "n_features": [9, 4]}, "n_features has 2 numbers for n_views=3"),
-        ({"noise": -0.1}, "noise must be 0 or more, got -0.1"),
-        ({"noise": float("nan")}, "noise must be 0 or more, got nan"),
-        ({"outliers": 1.5}, "outliers must be a fraction from 0 to 1, got 1.5"),
+        ({"noise": -0.1}, "noise must be a finite number >= 0; got -0.1"),
+        ({"noise": float("nan")}, "noise must be a finite number >= 0; got nan"),
+        ({"outliers": 1.5}, "outliers must be a finite number >= 0 and <= 1; got 1.5"),
     ],
 )
 def test_impossible_arguments(arguments, message):
@@ -129,9 +129,9 @@ def test_float32_is_never_float64_and_as_long():
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"nuisance": -1.0, "n_views": 3}, "nuisance must be 0 or more, got -1.0"),
+        ({"nuisance": -1.0, "n_views": 3}, "nuisance must be a finite number >= 0; got -1.0"),
         ({"nuisance": 1.0}, "n_views must be at least 3, got 2"),
-        ({"dtype": "int8"}, "dtype must be 'float64' or 'float32', got 'int8'"),
+        ({"dtype": "int8"}, "dtype must be 'float64' or 'float32'; got 'int8'"),
     ],
 )
 def test_what_a_nuisance_needs(wrong, words):

@@ -359,7 +359,7 @@ class MultiViewClusterer(Declared, ClusterMixin, BaseEstimator):
         pandas.DataFrame
             The ids of the samples, in a column called like the index they came from, or
             ``sample`` (rows are numbered from 0 if the views have no ids); ``cluster``; and
-            ``certainty``, where the estimator knows it. Needs pandas (the extra ``tables``).
+            ``certainty``, where the estimator knows it.
 
         Examples
         --------

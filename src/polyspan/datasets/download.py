@@ -1,16 +1,16 @@
 """Downloads: saved under a temporary name, checked, and only then moved into place."""
 
-import sys
 import threading
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from polyspan.atomic import replacing_all
 from polyspan.datasets.registry import File, cache_dir, file_problem, find_entry, locate
+from polyspan.progress import follower, showing
 
 ATTEMPTS = 3  # if the connection fails
 PAUSE = 1.0  # seconds before the second attempt; doubled for the third
@@ -38,7 +38,7 @@ def fetch_dataset(
     force : bool, default=False
         Download even if good copies are in ``$POLYSPAN_DATA`` or in the cache.
     progress : bool, default=True
-        Show a progress bar in a terminal.
+        Show a progress bar on standard error; without a terminal, a line a minute.
 
     Returns
     -------
@@ -95,11 +95,9 @@ def _download(name: str, file: File, url: str, part: Path, progress: bool) -> No
     end = time.monotonic() + PATIENCE + (file.bytes or 0) / SLOWEST
     for attempt in range(1, ATTEMPTS + 1):
         try:
-            with (
-                _Bar(file) if progress and sys.stderr.isatty() else nullcontext(False) as bar,
-                part.open("wb") as stream,
-            ):
-                _before(end, partial(_get, url, _Limited(stream, file), bar))
+            bar = showing(file.name) if progress else nullcontext()
+            with bar, part.open("wb") as stream:
+                _before(end, partial(_get, url, _Limited(stream, file)))
             return
         except _RefusedError as error:
             raise OSError(f"could not download {name} from {url}: {error}") from None
@@ -116,10 +114,10 @@ def _download(name: str, file: File, url: str, part: Path, progress: bool) -> No
             time.sleep(PAUSE * 2 ** (attempt - 1))
 
 
-def _get(url: str, out: "_Limited", bar: Any) -> None:
+def _get(url: str, out: "_Limited") -> None:
     import pooch
 
-    pooch.HTTPDownloader(progressbar=bar, timeout=TIMEOUT)(url, out, None)
+    pooch.HTTPDownloader(timeout=TIMEOUT)(url, out, None)
 
 
 class _RefusedError(Exception):
@@ -127,15 +125,18 @@ class _RefusedError(Exception):
 
 
 class _Limited:
-    """A file that takes no more than the registered size."""
+    """A file that takes no more than the registered size, and tells how much it has."""
 
     def __init__(self, stream: BinaryIO, file: File) -> None:
-        self.stream, self.left, self.most = stream, file.bytes or LARGEST, file.bytes or LARGEST
+        self.stream, self.size, self.most = stream, 0, file.bytes or LARGEST
+        self.tell = follower()  # here: the thread of the download knows of none
 
     def write(self, content: bytes) -> int:
-        self.left -= len(content)
-        if self.left < 0:
+        self.size += len(content)
+        if self.size > self.most:
             raise _RefusedError(f"the server sends more than the {self.most} bytes of the file")
+        if self.tell is not None:
+            self.tell(self.size // 1000, self.most // 1000, "kB")
         return self.stream.write(content)
 
     def flush(self) -> None:
@@ -162,32 +163,3 @@ def _before(end: float, work: Callable[[], None]) -> None:
         raise _RefusedError("the server is too slow")
     if failed:
         raise failed[0]
-
-
-class _Bar:
-    """The progress bar interface that pooch expects, drawn by rich."""
-
-    def __init__(self, file: File) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
-
-        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
-        self.progress = Progress(*columns, console=Console(stderr=True))
-        self.task = self.progress.add_task(file.name, total=file.bytes)
-        self.total = 0  # set by pooch from the server's response
-
-    def __enter__(self) -> "_Bar":
-        self.progress.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.progress.stop()
-
-    def update(self, n_bytes: int) -> None:
-        self.progress.update(self.task, total=self.total or None, advance=n_bytes)
-
-    def reset(self) -> None:
-        self.progress.reset(self.task)
-
-    def close(self) -> None:
-        pass  # the with statement does it, even after an error

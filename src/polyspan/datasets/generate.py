@@ -5,9 +5,14 @@ from numbers import Integral
 
 import numpy as np
 
+from polyspan.inputs.params import check_params, integer, one_of, real
 from polyspan.io.dataset import Dataset
 
 SPOILED = 2  # views with the nuisance
+CHECKS = dict.fromkeys(("n_samples", "n_clusters", "n_views", "subspace_dim"), integer(1)) | {
+    "noise": real(0), "outliers": real(0, 1), "nuisance": real(0),
+    "dtype": one_of("float64", "float32"),
+}  # fmt: skip
 
 
 def make_subspaces(
@@ -79,10 +84,11 @@ def make_subspaces(
     else:
         features = [int(d) for d in n_features]  # type: ignore[union-attr]
     n_views = len(features) if n_views is None else n_views
-    _check_arguments(n_samples, n_clusters, n_views, features, subspace_dim, noise, outliers)
-    _check_nuisance(nuisance, n_views)
-    if dtype not in ("float64", "float32"):
-        raise ValueError(f"dtype must be 'float64' or 'float32', got {dtype!r}")
+    values = {"n_samples": n_samples, "n_clusters": n_clusters, "n_views": n_views,
+              "subspace_dim": subspace_dim, "noise": noise, "outliers": outliers,
+              "nuisance": nuisance, "dtype": dtype}  # fmt: skip
+    check_params("make_subspaces", values, CHECKS)
+    _check_fit(n_samples, n_clusters, n_views, features, subspace_dim, nuisance)
 
     rng = np.random.default_rng(random_state)
     labels = np.sort(np.arange(n_samples) % n_clusters)
@@ -118,19 +124,10 @@ def make_subspaces(
     return Dataset("subspaces", views, labels.astype(np.int64), names, n_clusters, extra)
 
 
-def _check_arguments(
-    n_samples: int,
-    n_clusters: int,
-    n_views: int,
-    features: list[int],
-    subspace_dim: int,
-    noise: float,
-    outliers: float,
+def _check_fit(
+    n_samples: int, n_clusters: int, n_views: int, features: list[int], dim: int, nuisance: float
 ) -> None:
-    counts = {"n_clusters": n_clusters, "n_views": n_views, "subspace_dim": subspace_dim}
-    for name, value in counts.items():
-        if value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value}")
+    """Refuse numbers that do not go together."""
     if n_clusters > n_samples:
         raise ValueError(
             f"n_clusters={n_clusters} is more than n_samples={n_samples}: a cluster would be empty"
@@ -139,19 +136,8 @@ def _check_arguments(
         raise ValueError(
             f"n_features has {len(features)} numbers for n_views={n_views}: give one per view"
         )
-    if subspace_dim > min(features):
-        raise ValueError(
-            f"subspace_dim={subspace_dim} is more than the {min(features)} features of a view"
-        )
-    if not noise >= 0:
-        raise ValueError(f"noise must be 0 or more, got {noise}")
-    if not 0 <= outliers <= 1:
-        raise ValueError(f"outliers must be a fraction from 0 to 1, got {outliers}")
-
-
-def _check_nuisance(nuisance: float, n_views: int) -> None:
-    if not nuisance >= 0:
-        raise ValueError(f"nuisance must be 0 or more, got {nuisance}")
+    if dim > min(features):
+        raise ValueError(f"subspace_dim={dim} is more than the {min(features)} features of a view")
     if nuisance > 0 and n_views <= SPOILED:
         raise ValueError(
             f"nuisance={nuisance} is added to two views, and there must be one without it: "
