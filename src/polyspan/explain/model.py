@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pandas as pd
 from sklearn.base import clone
 
 from polyspan.explain.associations import Association, associations
@@ -32,13 +33,11 @@ class Explanation(NamedTuple):
 
     def frames(self) -> dict[str, Any]:
         """Tables as pandas.DataFrame, by name."""
-        import pandas
-
         found = {"markers": self.markers.frame()}
         if self.known:
-            found["known"] = pandas.DataFrame([one.row() for one in self.known])
+            found["known"] = pd.DataFrame([one.row() for one in self.known])
         if self.survival is not None:
-            found["survival"] = pandas.DataFrame(self.survival.columns())
+            found["survival"] = pd.DataFrame(self.survival.columns())
         return found
 
 

@@ -1,81 +1,39 @@
 """Colors of clusters that as many readers as possible can tell apart, on white and on black."""
 
-from functools import cache
 from typing import Any
 
 import numpy as np
-from matplotlib.colors import to_hex, to_rgb
 
 INK, FAINT, EDGE = "#1b2a41", "#8a94a3", "#c8cfd8"
 LINES = ("#1f6fb4", "#d9731a", "#3a8f5c", "#8a5fb0")  # color-blind safe
 SHADES = ("#ffffff", "#d6e5f4", "#8fc0e0", "#3d8ac2", "#0b4f8f", "#082f5c")  # of a matrix
 HEAT = ("#2b5c9e", "#8fb8de", "#f4f4f2", "#eca57a", "#b5401b")  # less, mean, more
 
-# Okabe and Ito's colors without black and yellow, which vanish on one of the two backgrounds.
-FIRST = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
-MOST = 300
-
-# Linear sRGB as seen with no red and with no green cones (Machado, Oliveira and Fernandes 2009).
-NO_RED = np.array([[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216],
-                   [-0.003882, -0.048116, 1.051998]])  # fmt: skip
-NO_GREEN = np.array([[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413],
-                     [-0.011820, 0.042940, 0.968881]])  # fmt: skip
-# OKLab (Ottosson 2020): Euclidean distances in it are close to perceived differences.
-CONES = np.array([[0.4122214708, 0.5363325363, 0.0514459929],
-                  [0.2119034982, 0.6806995451, 0.1073969566],
-                  [0.0883024619, 0.2817188376, 0.6299787005]])  # fmt: skip
-LAB = np.array([[0.2104542553, 0.7936177850, -0.0040720468],
-                [1.9779984951, -2.4285922050, 0.4505937099],
-                [0.0259040371, 0.7827717662, -0.8086757660]])  # fmt: skip
+# Okabe and Ito's colors without black and yellow, which vanish on one of the two backgrounds; then
+# each as far as possible from those before it, for normal and for red- and green-blind eyes alike
+# (tests/figures/test_palette.py finds them).
+COLORS = """
+0072b2 e69f00 009e73 cc79a7 56b4e9 d55e00 86111b 85e0be 5a366e 457270 ae4022 5d88e7 80d8fe
+264ba4 a6df74 8ac288 684757 58c5c1 704c86 2eb370 3b865b 3d9640 4ba4c9 216e45 617fbc a66897
+c2989c 8dc45a 603d3a f5b2e3 6e328d 932601 f8a49e b85207 1aa2eb e8c944 48b7c1 a84d95 4e94c3
+9e9d50 6dd3c0 689694 acb8fe 6c546e 466fcb 517cd9 098777 2e7a50 a03313 593d52 65407a 674c36
+3b63be 65d1db 622680 5a6986 64bc65 d4cba6 3057b1 6bc6a5 b5c87d 2f8a34 dd9314 a3856e dbbc33
+51ac8c 946eab 27709c 30aff8 8f96b8 ba99b1 99523f 574c6a d26088 76525c dc8b86 4f5795 b46763
+59b1d6 239382 b97d4a 9e51a5 da7e1e 594329 aa77af 81b84d 8ae48a 464361 3b5b47 a5c8b0 17eace
+b74771 a1b1d2 7997d6 f59740 759958 942126 99d267 73baea c9593b
+"""
 
 
 def cluster_colors(n_clusters: int) -> list[str]:
-    """Colors for clusters 0, 1, ...: six fixed ones, then each as far as possible from the others.
-
-    Distances count for normal and for red- and green-blind eyes alike. After 300 colors they
-    repeat.
+    """Colors for clusters 0, 1, ... that as many eyes as possible tell apart; after 100, again.
 
     Examples
     --------
     >>> cluster_colors(3)
     ['#0072b2', '#e69f00', '#009e73']
     """
-    colors = _ranked()
-    return [colors[k % len(colors)] for k in range(n_clusters)]
-
-
-@cache
-def _ranked() -> list[str]:
-    """All colors, each as far as possible from those before it."""
-    candidates = _candidates()
-    seen = as_seen(candidates)  # (kinds of eyes, colors, 3)
-    taken = as_seen(np.array([to_rgb(color) for color in FIRST]))
-    gaps = np.linalg.norm(seen[:, :, None] - taken[:, None], axis=3).min(axis=(0, 2))
-    colors = list(FIRST)
-    while len(colors) < MOST:
-        far = int(np.argmax(gaps))
-        colors.append(to_hex(candidates[far]))
-        gaps = np.minimum(gaps, np.linalg.norm(seen - seen[:, far : far + 1], axis=2).min(axis=0))
-        gaps[far] = -1
-    return colors
-
-
-def _candidates() -> np.ndarray:
-    """Colors (sRGB) of middle lightness, a grid in OKLab; (m, 3) in 0..1."""
-    L, C, h = np.meshgrid(
-        np.linspace(0.40, 0.84, 12), (0.05, 0.1, 0.15), np.radians(np.arange(0, 360, 12))
-    )
-    lab = np.stack([L.ravel(), (C * np.cos(h)).ravel(), (C * np.sin(h)).ravel()], axis=1)
-    linear = (lab @ np.linalg.inv(LAB).T) ** 3 @ np.linalg.inv(CONES).T
-    linear = linear[np.all((linear >= 0) & (linear <= 1), axis=1)]
-    return np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
-
-
-def as_seen(srgb: np.ndarray) -> np.ndarray:
-    """OKLab of colors for three kinds of eyes."""
-    linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
-    eyes = (linear, linear @ NO_RED.T, linear @ NO_GREEN.T)
-    return np.stack([np.cbrt(np.clip(kind, 0, 1) @ CONES.T) @ LAB.T for kind in eyes])
+    colors = COLORS.split()
+    return [f"#{colors[k % len(colors)]}" for k in range(n_clusters)]
 
 
 def clusters_of(labels: Any, names: Any = None) -> tuple[np.ndarray, list[str], list[str]]:
