@@ -198,6 +198,8 @@ def in_shell(table: type, name: str, *values: Any) -> str:
     >>> from polyspan.cli.request import Request
     >>> in_shell(Request, "header", True), in_shell(Request, "drop", ["a", "b c"])
     ('--header yes', "--drop a --drop 'b c'")
+    >>> in_shell(Request, "id_trim", "-01A$")
+    "--id-trim='-01A$'"
     >>> in_shell(Request, "force", True), in_shell(Request, "max_missing")
     ('--force', '--max-missing')
     """
@@ -209,4 +211,6 @@ def in_shell(table: type, name: str, *values: Any) -> str:
     for value in values:
         several = value if isinstance(value, list) else [value]
         words += [("no", "yes")[one] if isinstance(one, bool) else str(one) for one in several]
-    return " ".join(f"{typed} {shlex.quote(word)}" for word in words) or typed
+    # After a blank, a word that begins with - would be taken for another option.
+    typed_words = (f"{typed}{' ='[word[:1] == '-']}{shlex.quote(word)}" for word in words)
+    return " ".join(typed_words) or typed

@@ -197,7 +197,7 @@ def _read(fitted: Any, named: dict[Path, str], asked: NewSamples) -> "MatchedVie
     from polyspan.io import new_samples, parts
 
     how = reading(asked)
-    gaps = {name: how.pop(name) for name in ("missing", "impute", "max_missing")}
+    gaps = {name: how.pop(name) for name in ("id_trim", "missing", "impute", "max_missing")}
     return new_samples.load_new_views(named, fitted.known_views(), parts.Reading(**how), **gaps)
 
 

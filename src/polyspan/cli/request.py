@@ -65,6 +65,10 @@ class Reading:
     # fmt: off
     id: Sequence[str] = option((),
         "column with the sample ids; repeat the option if the files use different names", "COLUMN")
+    id_trim: Sequence[str] = option((),
+        "trim ids that files spell differently before they are matched: case ignores capitals, "
+        "zeros removes those in front, anything else is a regular expression whose matches are "
+        "removed, as in --id-trim='-01A$'; may be repeated", "WHAT")
     drop: Sequence[str] = option((), "leave out a column; may be repeated", "COLUMN")
     missing: Literal["fail", "drop", "keep"] = option("fail",
         "samples that lack a view: stop and name them, drop them, or keep them (without --method, "
@@ -77,6 +81,9 @@ class Reading:
     keep: Sequence[str] = option((),
         "use a column although its name (label, subtype, ...) says that it holds known classes; "
         "may be repeated", "COLUMN")
+    duplicates: Literal["fail", "mean", "first", "drop"] = option("fail",
+        "features of one name, such as probes of one gene: stop, use their mean, the first of "
+        "them, or none of them")
     impute: Literal["median", "knn", "none"] = option("none",
         "fill in scattered missing values by the column's median or from the five nearest samples")
     max_missing: float = option(0.2,

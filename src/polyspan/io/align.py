@@ -4,7 +4,9 @@ By id if every view has ids, in the order of the first view; otherwise by order,
 same samples in the same order wherever there are ids.
 """
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import permutations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +14,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from polyspan.io.columns import first_repeated
-from polyspan.runtime.messages import first_few, plural
+from polyspan.runtime.messages import first_few, plural, setting
 
 
 class Labels(NamedTuple):
@@ -64,7 +66,7 @@ def align(views: Mapping[str, Labels], advice: str, *, chains: bool = False) -> 
     if not linked:
         heads = "; ".join(f"{title} has {few_ids(ids)}" for title, ids in named.items())
         what = "the views do not share ids" if chains else "no sample is in every view by its id"
-        raise ValueError(f"{what} ({heads}): {_hint(list(named.values()))}{advice}")
+        raise ValueError(f"{what} ({heads}): {spelling_hint(list(named.values()))}{advice}")
     return Aligned(samples, rows)
 
 
@@ -98,20 +100,52 @@ def _check_different(title: str, ids: list[str], column: str) -> None:
         )
 
 
-def _hint(ids: list[list[str]]) -> str:
-    """How ids that are spelled differently would agree, if they would."""
-    size = min(len(sample) for own in ids for sample in own)
-    ways = {
-        "without capitals": str.lower,
-        "without zeros in front": lambda sample: sample.lstrip("0"),
-        f"if only their first {size} characters count": lambda sample: sample[:size],
-    }
-    for words, way in ways.items():
-        sets = [set(map(way, own)) for own in ids]
+def trimmed(ids: Sequence[str], trims: Sequence[str]) -> list[str]:
+    r"""Ids in lower case, without zeros in front, or without what a regular expression matches.
+
+    Examples
+    --------
+    >>> trimmed(["TCGA-02-01A", "TCGA-03-01A"], ["-01A$", "case"]), trimmed(["007"], ["zeros"])
+    (['tcga-02', 'tcga-03'], ['7'])
+    """
+    found = list(ids)
+    for trim in trims:
+        try:
+            pattern = re.compile(r"^0+(?=.)" if trim == "zeros" else trim)
+        except re.error as error:
+            raise ValueError(
+                f"{setting('id_trim')}: {trim!r} is no regular expression ({error}): use one, "
+                "or case or zeros"
+            ) from error
+        found = [one.lower() if trim == "case" else pattern.sub("", one) for one in found]
+    return found
+
+
+def spelling_hint(ids: Sequence[Sequence[str]]) -> str:
+    """How more ids would agree if they were trimmed, if they would."""
+    before = len(set.intersection(*map(set, ids)))
+    for trim in ("case", "zeros", r"\s", r"[\W_]", *_additions(ids)):
+        sets = [set(trimmed(own, [trim])) for own in ids]
         same_size = all(len(one) == len(own) for one, own in zip(sets, ids, strict=True))
-        if same_size and set.intersection(*sets):
-            return f"they agree {words}; "
+        if same_size and (after := len(set.intersection(*sets))) > before:
+            return f"{after} agree with {setting('id_trim', trim)}; "
     return ""
+
+
+def _additions(ids: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Patterns of what ids have behind or in front of those of another view."""
+    for long, short in permutations(ids, 2):
+        known, sizes = set(short), {len(one) for one in short}
+        behind = {one[size:] for one in long for size in sizes if one[:size] in known}
+        front = {one[:-size] for one in long for size in sizes if size and one[-size:] in known}
+        size = min(sizes) if len(sizes) == 1 else 0
+        rest = f"(?<=.{{{size}}}).+", f"^.+(?=.{{{size}}}$)"
+        for parts, pattern, other in ((behind, "{}$", rest[0]), (front, "^{}", rest[1])):
+            left = sorted(parts - {""})
+            if len(left) == 1:
+                yield pattern.format(re.escape(left[0]).replace(r"\-", "-"))
+            elif left and size:
+                yield other
 
 
 def few_ids(ids: Sequence[str]) -> str:

@@ -85,7 +85,10 @@ def check_keys(
 
 
 def held_tables(
-    held: Mapping[Path, Any], drop: Sequence[str], wanted: Sequence[str] = ()
+    held: Mapping[Path, Any],
+    drop: Sequence[str],
+    wanted: Sequence[str] = (),
+    duplicates: str = "fail",
 ) -> tuple[dict[Path, Table], dict[str, str | None]]:
     """The tables among the sources in memory, and the name of the index for those with ids.
 
@@ -102,7 +105,7 @@ def held_tables(
     for path, source in held.items():
         if not _is_table(source):
             continue
-        frame = tidy(as_frame(source, path), path, wanted)
+        frame = tidy(as_frame(source, path), path, wanted, duplicates)
         if is_frame(source) and (name := _index_name(source.index, frame)) is not None:
             frame.insert(0, name, source.index.tolist())
             if name not in (*drop, "index"):

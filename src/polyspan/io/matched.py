@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from polyspan.io.align import Labels, align
+from polyspan.io.align import Labels, align, spelling_hint, trimmed
 from polyspan.io.filling import check_imputing, describe, fill
 from polyspan.io.in_memory import check_keys, name_sources
 from polyspan.io.parts import Part, Reading, read_parts, view_names, without_row_numbers
 from polyspan.io.readers import BIO, check_file, place
+from polyspan.io.tables import DUPLICATES
 from polyspan.runtime.messages import first_few, plural, setting
 
 
@@ -74,11 +75,13 @@ def load_views(
     paths: Any,
     *,
     id: str | Sequence[str] = (),
+    id_trim: str | Sequence[str] = (),
     drop: Sequence[str] = (),
     keep: Sequence[str] = (),
     missing: str = "fail",
     header: bool | None = None,
     samples: str | None = None,
+    duplicates: str = "fail",
     impute: str = "none",
     max_missing: float = 0.2,
     obsm: Sequence[str] = (),
@@ -100,6 +103,10 @@ def load_views(
         ``polyspan[bio]``, and ``obsm`` and ``layers`` choose other matrices of theirs.
     id : str or sequence of str, optional
         Name of the id column, or several names if the files differ. By default, see the notes.
+    id_trim : str or sequence of str, optional
+        How to trim ids that files spell differently, before they are matched: ``"case"`` ignores
+        capitals, ``"zeros"`` removes zeros in front, and any other word is a regular expression
+        whose matches are removed, such as ``"-01A$"``. A note says how many ids then agree.
     drop : sequence of str, optional
         Columns to leave out of every table that has them.
     keep : sequence of str, optional
@@ -114,6 +121,9 @@ def load_views(
         Where the samples are. With ``"columns"`` the first column of a table names the features,
         unless ``id`` does, and the names of the other columns are the ids. By default they are in
         rows, and tables that seem to have them in columns are refused.
+    duplicates : {"fail", "mean", "first", "drop"}, default="fail"
+        Features of one name, such as probes of one gene: raise an error, use their mean (of the
+        values that are not missing), the first of them, or none of them.
     impute : {"none", "median", "knn"}, default="none"
         Fill in scattered missing values of every file; see `polyspan.inputs.impute`.
     max_missing : float, default=0.2
@@ -164,23 +174,45 @@ def load_views(
         raise ValueError(f"missing must be 'fail', 'drop' or 'keep'; got {missing!r}")
     if samples not in (None, "rows", "columns"):
         raise ValueError(f"samples must be 'rows', 'columns' or None; got {samples!r}")
+    if duplicates not in DUPLICATES:
+        raise ValueError(f"duplicates must be one of {', '.join(DUPLICATES)}; got {duplicates!r}")
     check_imputing(impute, max_missing)
     wanted = [id] if isinstance(id, str) else list(id)
     notes: list[str] = []
     files, held = name_sources(paths)
     if len(held) < len(files) or not files:
         check_paths([path for path in files if path not in held])
-    how = Reading(wanted, drop, keep, header, samples, obsm, layers)
+    how = Reading(wanted, drop, keep, header, samples, obsm, layers, duplicates)
     check_keys(obsm, layers, files, held)
     parts = read_parts(files, how, notes, held)
     names = view_names(parts, held)
     parts = parts if wanted or samples == "columns" else without_row_numbers(parts)
+    parts = trim_ids(parts, [id_trim] if isinstance(id_trim, str) else list(id_trim), notes)
     if impute != "none":
         parts = [
             _filled(*one, impute, max_missing, notes) for one in zip(parts, names, strict=True)
         ]
     sparse = "" if impute == "none" else _too_sparse(max_missing)
     return match_parts(parts, names, missing, notes, sparse)
+
+
+def trim_ids(parts: list[Part], trims: Sequence[str], notes: list[str]) -> list[Part]:
+    """The views with their ids trimmed; a note says how many agree before and after."""
+    if not trims:
+        return parts
+    if all(part.ids is None for part in parts):
+        raise ValueError(f"{setting('id_trim')} trims ids, but none were found: leave it out")
+    after = [
+        part if part.ids is None else part._replace(ids=trimmed(part.ids, trims)) for part in parts
+    ]
+    counts = [
+        len(set.intersection(*(set(part.ids or ()) for part in views))) for views in (parts, after)
+    ]
+    notes.append(
+        f"{counts[0]} ids are in every view as written, {counts[1]} with "
+        f"{setting('id_trim', *trims)}"
+    )
+    return after
 
 
 def match_parts(
@@ -218,6 +250,9 @@ def match_parts(
         for name, rows in zip(names, places, strict=True)
         if np.any(rows < 0)
     }
+    if missing == "fail" and lacking and matched_by == "id":
+        hint = spelling_hint([part.ids or [] for part in parts]).removesuffix("; ")
+        also += f"; {hint}" * bool(hint)
     kept = _kept(every, places, lacking, missing, also)
     dropped = [every[i] for i in np.flatnonzero(~kept)]
     every = [every[i] for i in np.flatnonzero(kept)]

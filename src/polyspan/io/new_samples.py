@@ -14,7 +14,7 @@ from scipy import sparse
 
 from polyspan.io.filling import check_imputing
 from polyspan.io.in_memory import check_keys
-from polyspan.io.matched import MatchedViews, check_paths, match_parts
+from polyspan.io.matched import MatchedViews, check_paths, match_parts, trim_ids
 from polyspan.io.parts import Part, Reading, read_parts, view_names, without_row_numbers
 from polyspan.io.samples import KnownView
 from polyspan.runtime.messages import plural, quoted, setting
@@ -25,6 +25,7 @@ def load_new_views(
     known: Sequence[KnownView],
     how: Reading,
     *,
+    id_trim: Sequence[str] = (),
     missing: str = "keep",
     impute: str = "none",
     max_missing: float = 0.2,
@@ -41,6 +42,8 @@ def load_new_views(
         What the model was fitted on.
     how : Reading
         How to read tables.
+    id_trim : sequence of str, optional
+        How to trim ids; see `load_views`.
     missing : {"keep", "drop", "fail"}, default="keep"
         What to do with samples that lack a view; see `load_views`.
     impute : {"none", "median"}, default="none"
@@ -72,6 +75,7 @@ def load_new_views(
     told = dict(files) if isinstance(files, Mapping) else {}
     found = _known_views(parts, {str(path): name for path, name in told.items()}, known)
     parts = parts if how.id or how.samples == "columns" else without_row_numbers(parts)
+    parts = trim_ids(parts, id_trim, notes)
     parts = [_like(*one, notes) for one in zip(parts, found, strict=True)]
     if impute == "median":
         parts = [_filled(*one, max_missing, notes) for one in zip(parts, found, strict=True)]

@@ -15,7 +15,6 @@ from polyspan.io.columns import (
     all_whole,
     as_ids,
     as_numbers,
-    check_unique,
     counts_rows,
     first_repeated,
     is_id_name,
@@ -39,7 +38,7 @@ from polyspan.io.readers import (
     read_tables,
 )
 from polyspan.io.safety import check_sparse
-from polyspan.io.tables import floats, numbers_of, words_of
+from polyspan.io.tables import floats, mean_columns, numbers_of, of_one_name, words_of
 from polyspan.io.text import THOUSANDS
 from polyspan.runtime.messages import quoted, setting
 
@@ -68,6 +67,7 @@ class Reading(NamedTuple):
     samples: str | None = None
     obsm: Sequence[str] = ()
     layers: Sequence[str] = ()
+    duplicates: str = "fail"
 
 
 def read_parts(
@@ -77,7 +77,7 @@ def read_parts(
 
     ``held`` are sources in memory, under the names they have among the files.
     """
-    in_memory, indexes = held_tables(held, how.drop, how.id)
+    in_memory, indexes = held_tables(held, how.drop, how.id, how.duplicates)
     found: dict[str, tuple[Path, str, Any]] = {}
     for path in files:
         if path in in_memory:
@@ -91,7 +91,7 @@ def read_parts(
     by_file: dict[Path, list[Part]] = {path: [] for path in files}
     for where, (path, name, table) in found.items():
         if not isinstance(table, Table):
-            part = Part("", "", table.values, table.rows, "", table.columns or ())
+            part = _merged(Part(where, "", table.values, table.rows, "", table.columns or ()), how)
             if how.samples is None:
                 notes.append(
                     f"{where}: the rows of the sparse matrix are taken to be the samples; if they "
@@ -196,13 +196,16 @@ def _annotated(path: Path, data: Any, how: Reading) -> list[Part]:
         column = next((name for name in how.id if name in table.obs), None)
         values = table.obs_names if column is None else table.obs[column]
         ids, id_name = as_ids(list(values)), column or "obs_names"
-        parts.append(Part(str(path), one.name, floats(matrix), ids, id_name, columns or ()))
+        part = Part(here, one.name, floats(matrix), ids, id_name, columns or ())
+        parts.append(_merged(part, how)._replace(file=str(path)))
     return parts
 
 
 def _read_tables(path: Path, how: Reading, notes: list[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for name, table in read_tables(path, how.header, how.id, notes).items():
+    for name, table in read_tables(
+        path, how.header, how.id, notes, "fail" if how.samples == "columns" else how.duplicates
+    ).items():
         if isinstance(table, SparseTable):
             found[name] = table.T if how.samples == "columns" else table
             continue
@@ -265,10 +268,20 @@ def _turned(where: str, table: Table, how: Reading, notes: list[str]) -> Part:
     features = as_ids(columns[naming]) if naming is not None else [str(i + 1) for i in range(n)]
     left = [i for i, name in enumerate(features) if name not in how.drop]
     dropped = [*table.dropped, *(name for name in how.drop if name in features)]
-    check_unique(where, [features[i] for i in left], "features")
     matrix = np.ascontiguousarray(numbers_of(where, columns, samples)[left].T)
     ids = None if table.nameless else samples
-    return Part(where, "", matrix, ids, "sample", [features[i] for i in left], dropped)
+    part = Part(where, "", matrix, ids, "sample", [features[i] for i in left], dropped)
+    return _merged(part, how)
+
+
+def _merged(part: Part, how: Reading) -> Part:
+    """The view with every name of a feature once; see `load_views`."""
+    if len(set(part.columns)) == len(part.columns):
+        return part
+    places = of_one_name(part.file, part.columns, how.duplicates, "features")
+    matrix, first = part.matrix, [own[0] for own in places]
+    matrix = mean_columns(matrix, places) if how.duplicates == "mean" else matrix[:, first]
+    return part._replace(matrix=matrix, columns=[part.columns[j] for j in first])
 
 
 def _drops(words: Sequence[str], most: int = 5) -> str:

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from polyspan.io.columns import check_unique
 from polyspan.io.safety import (
     DamagedError,
     check_size,
@@ -103,6 +102,7 @@ def read_tables(
     header: bool | None = None,
     wanted: Collection[str] | None = (),
     notes: list[str] | None = None,
+    duplicates: str = "fail",
 ) -> dict[str, Any]:
     """The tables of a file by name, "" if there is only one: DataFrames, or `SparseTable`.
 
@@ -112,7 +112,7 @@ def read_tables(
     ending = check_file(path)
     notes = [] if notes is None else notes
     if ending in TEXT:
-        return {"": read_text(path, header, wanted)}
+        return {"": read_text(path, header, wanted, duplicates)}
     check_size(path, ending)
     if ending == ".parquet":
         tables: dict[str, Any] = {"": _read_parquet(path)}
@@ -126,7 +126,7 @@ def read_tables(
         if isinstance(table, SparseTable):
             check_sparse(table.values, place(path, name))
         else:
-            tables[name] = tidy(table, place(path, name), wanted)
+            tables[name] = tidy(table, place(path, name), wanted, duplicates)
     return tables
 
 
@@ -147,10 +147,7 @@ def _read_parquet(path: Path) -> Any:
     with _read_as(path, "as Parquet"):
         # A string that is repeated is kept once, as in the file.
         words = [field.name for field in parquet.read_schema(path) if "string" in str(field.type)]
-        table = parquet.read_table(path, read_dictionary=words)
-        names = [str(name) for name in table.column_names]
-        frame = table.to_pandas()
-    check_unique(path, names)
+        frame = parquet.read_table(path, read_dictionary=words).to_pandas()
     return frame if type(frame.index).__name__ == "RangeIndex" else with_index(frame)
 
 
@@ -184,7 +181,6 @@ def _read_excel(path: Path, header: bool | None, notes: list[str]) -> dict[str, 
         head = [["" if field is None else str(field).strip() for field in row] for row in rows[:2]]
         named = has_names(where, head) if header is None else header
         names = head[0] if named else [f"column{j}" for j in range(1, len(head[0]) + 1)]
-        check_unique(where, names)
         found[name] = pd.DataFrame(rows[int(named) :], columns=names, dtype=object)
     return found
 

@@ -6,11 +6,69 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from polyspan.io.columns import EXACT, all_whole, as_numbers, check_unique, is_kept
-from polyspan.runtime.messages import setting
+from polyspan.io.columns import EXACT, all_whole, as_numbers, is_kept
+from polyspan.runtime.messages import quoted, setting
+
+DUPLICATES = ("fail", "mean", "first", "drop")
 
 
-def tidy(frame: Any, where: object, wanted: Collection[str] | None = ()) -> Any:
+def of_one_name(where: object, names: Sequence[str], how: str, what: str) -> list[list[int]]:
+    """The places of every name; of names that are there several times as ``how`` says.
+
+    Examples
+    --------
+    >>> names = ["TP53", "MYC", "TP53"]
+    >>> [of_one_name("rna.csv", names, how, "columns") for how in ("mean", "first", "drop")]
+    [[[0, 2], [1]], [[0], [1]], [[1]]]
+    """
+    places: dict[str, list[int]] = {}
+    for j, name in enumerate(names):
+        places.setdefault(name, []).append(j)
+    if len(places) < len(names) and how == "fail":
+        several = sorted(name for name, own in places.items() if own[1:])
+        raise ValueError(
+            f"{where}: several {what} are called {quoted(several)}: use "
+            f"{setting('duplicates', 'mean')} if they are one feature, or first or drop"
+        )
+    if how == "first":
+        return [own[:1] for own in places.values()]
+    return [own for own in places.values() if how != "drop" or len(own) == 1]
+
+
+def with_names(frame: Any, names: Sequence[str], where: object, how: str) -> Any:
+    """A DataFrame with these names, each once; see `of_one_name`."""
+    places = of_one_name(where, names, how, "columns")
+    columns, frame = frame, frame.iloc[:, [own[0] for own in places]]
+    frame.columns = [names[own[0]] for own in places]
+    for k, own in ((k, own) for k, own in enumerate(places) if own[1:]):
+        numbers = [x for j in own if (x := as_numbers(columns.iloc[:, j])) is not None]
+        if len(numbers) < len(own):
+            raise ValueError(
+                f"{where}: columns called {frame.columns[k]!r} hold text, which has no mean: use "
+                f"{setting('duplicates', 'first')} or drop"
+            )
+        frame.isetitem(k, mean_columns(np.transpose(numbers), [list(range(len(own)))])[:, 0])
+    return frame
+
+
+def mean_columns(matrix: Any, places: Sequence[Sequence[int]]) -> Any:
+    """The means of groups of columns of a matrix, of the values that are not missing."""
+    if len(places) == matrix.shape[1]:
+        return matrix
+    rows, columns = np.concatenate(places), np.repeat(range(len(places)), list(map(len, places)))
+    member = sparse.csr_array(
+        (np.ones(len(rows)), (rows, columns)), shape=(matrix.shape[1], len(places))
+    )
+    if sparse.issparse(matrix):
+        return sparse.csr_array(matrix @ (member / member.sum(axis=0)))
+    gone = np.isnan(matrix)
+    with np.errstate(invalid="ignore"):  # none is there
+        return (np.where(gone, 0, matrix) @ member) / (~gone @ member)
+
+
+def tidy(
+    frame: Any, where: object, wanted: Collection[str] | None = (), duplicates: str = "fail"
+) -> Any:
     """A DataFrame with text as names, and numbers wherever a column holds nothing else.
 
     Examples
@@ -19,11 +77,9 @@ def tidy(frame: Any, where: object, wanted: Collection[str] | None = ()) -> Any:
     >>> tidy(pd.DataFrame({"name": ["fox", "wren"], "legs": ["4", None]}), "pets").legs.tolist()
     [4.0, nan]
     """
-    names = list(map(str, frame.columns))
-    check_unique(where, names)
-    kinds = [dtype.kind for dtype in frame.dtypes]
-    frame = frame.copy(deep=False)
-    frame.columns, frame.index = names, range(len(frame))
+    frame = with_names(frame, list(map(str, frame.columns)), where, duplicates)
+    frame.index = range(len(frame))
+    names, kinds = list(frame.columns), [dtype.kind for dtype in frame.dtypes]
     for j, (name, kind) in enumerate(zip(names, kinds, strict=True)):
         if kind not in "biuf" and not is_kept(j, name, wanted):
             numbers = as_numbers(frame[name])

@@ -15,12 +15,12 @@ import numpy as np
 from polyspan.io.columns import (
     MISSING,
     as_numbers,
-    check_unique,
     is_id_name,
     is_kept,
     is_missing,
 )
 from polyspan.io.safety import opened
+from polyspan.io.tables import of_one_name, with_names
 from polyspan.runtime.messages import one_line, own_warnings, setting
 
 LOOK = 2**16  # characters that are looked at before a file is read, at least two lines
@@ -39,7 +39,12 @@ class Look(NamedTuple):
     several: bool = False  # any number of delimiters, which are spaces, separates two fields
 
 
-def read_text(path: Path, header: bool | None = None, wanted: Collection[str] | None = ()) -> Any:
+def read_text(
+    path: Path,
+    header: bool | None = None,
+    wanted: Collection[str] | None = (),
+    duplicates: str = "fail",
+) -> Any:
     r"""The table of a .csv, .tsv or .txt file, possibly compressed, as a DataFrame.
 
     Columns that may be ids, or are ``wanted`` (all if that is None), are text as in the file;
@@ -70,15 +75,14 @@ def read_text(path: Path, header: bool | None = None, wanted: Collection[str] | 
             first.insert(0, "")  # R's write.table leaves out the name of the first column
         named = has_names(path, look.rows[:2]) if header is None else header
         names = [name.strip() if named else f"column{j}" for j, name in enumerate(first, start=1)]
-        check_unique(path, names)
+        of_one_name(path, names, duplicates, "columns")  # before all is read
         kept = [j for j, name in enumerate(names) if is_kept(j, name, wanted)]
         if second and len(second) != len(names):
             _check_lengths(path, look, len(names))
         frame = _read(path, look, named, len(names), kept)
         if len(frame) and frame.iloc[:, -1].isna().any():  # as in a row that ends too early
             _check_lengths(path, look, len(names))
-        frame.columns = names
-        return frame
+        return with_names(frame, names, path, duplicates)
 
 
 @contextmanager
