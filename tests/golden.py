@@ -74,6 +74,7 @@ VARIANTS = {  # other ways through the methods than their defaults, on planted d
     ],
     "mvsc": [{"labels_from": "indicator"}],
     "nemo": [{"n_neighbors": 8, "mu": 0.8}],
+    "pssv": [{"matrix": "walk"}],
     "rmsc": [{"as_released": True}],
     "snf": [{"n_rounds": 3}],
     "ssc": [{"as_released": True}],
