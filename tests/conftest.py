@@ -55,7 +55,7 @@ def data_dir() -> Path:
 @pytest.fixture(scope="session")
 def omics_dir() -> Path:
     """Folder with the published multi-omics files; without it tests are skipped, or fail in CI."""
-    from polyspan.datasets.load import LOADERS
+    from polyspan.datasets.published import LOADERS
     from polyspan.datasets.registry import find_entry
 
     return folder_with(*(file.name for name in LOADERS for file in find_entry(name).files))

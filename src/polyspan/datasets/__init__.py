@@ -2,7 +2,7 @@
 
 How a data set is loaded by name::
 
-    registry -> download -> load (-> io, yale; omics, cells) -> Dataset
+    registry -> download -> load (-> io, published, yale) -> Dataset
 
 `load_file` and `load_views`, for your own files and tables, are in `polyspan.io`.
 """

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from scipy.io import loadmat
 
-from polyspan.datasets import omics, single_cell
-from polyspan.datasets.content import Content
 from polyspan.datasets.digits import load_digits_views
 from polyspan.datasets.nuclei import load_nuclei_views
+from polyspan.datasets.published import LOADERS
 from polyspan.datasets.registry import Entry, File, file_problem, find_entry, locate
 from polyspan.datasets.yale import yale_views
 from polyspan.io.dataset import Dataset, contiguous_labels
@@ -22,16 +21,6 @@ BUILT_IN: dict[str, Callable[[], Dataset]] = {
     "wdbc": load_nuclei_views,
 }
 COMPUTED: dict[str, Callable[[Any], list[Any]]] = {"yale_images": yale_views}
-LOADERS: dict[str, Callable[..., Content]] = {
-    "breast_tcga": omics.breast_tcga,
-    "nutrimouse": omics.nutrimouse,
-    "nutrimouse_diet": omics.nutrimouse_diet,
-    "nci60": omics.nci60,
-    "brca_pam50": omics.brca_pam50,
-    "gbm": omics.gbm,
-    "citeseq_pbmc": single_cell.citeseq_pbmc,
-    "snare_cortex": single_cell.snare_cortex,
-}
 
 
 def load_dataset(name: str) -> Dataset:

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from polyspan.datasets import load_dataset
-from polyspan.datasets.single_cell import (
+from polyspan.datasets.published import (
     centered_log_ratio,
     latent_semantic,
     log_normalized,
@@ -107,7 +107,7 @@ def test_values_belong_to_their_samples(omics_dir):
 
 def test_samples_are_matched_by_id(omics_dir, tmp_path):
     """Reversed columns in one table, and a sample less in another."""
-    from polyspan.datasets.omics import brca_pam50
+    from polyspan.datasets.published import brca_pam50
 
     names = ("mrna_rank", "mirna_subset", "protein_subset", "cnv_subset", "pam50_subset")
     paths = [omics_dir / f"brca_{name}.txt" for name in names]
