@@ -8,7 +8,7 @@ from sklearn.metrics import roc_auc_score
 from polyspan import ConcatKMeans, MeanGraph
 from polyspan.datasets import load_dataset, load_views
 from polyspan.explain import markers, statistics, write_markers
-from polyspan.explain.given import open_given
+from polyspan.explain.given import ids_of, named_views
 from polyspan.explain.statistics import compare_features
 
 
@@ -171,10 +171,10 @@ def test_names_come_from_tables_files_and_data_sets(tmp_path, omics_dir):
         one.to_csv(tmp_path / f"{name}.csv")
     read = load_views([tmp_path / "a.csv", tmp_path / "b.csv"])
     assert read.columns[1][:2] == ["b0", "b1"]
-    assert open_given(read).feature_names[0][3] == "a3"
+    assert named_views(read).columns["a"][3] == "a3"
     mice = load_dataset("nutrimouse")
-    assert open_given(mice).feature_names[1][0] == "C14.0"
-    assert open_given([views["a"].to_numpy()]).feature_names[0][:2] == ["column1", "column2"]
+    assert named_views(mice).columns["lipid"][0] == "C14.0"
+    assert named_views([views["a"].to_numpy()]).columns["0"][:2] == ["column1", "column2"]
 
 
 def test_names_come_from_anndata():
@@ -182,9 +182,9 @@ def test_names_come_from_anndata():
 
     cells = anndata.AnnData(np.eye(4) + 1)
     cells.var_names = ["w", "x", "y", "z"]
-    given = open_given(cells)
-    assert (given.feature_names, given.ids) == ([["w", "x", "y", "z"]], ["0", "1", "2", "3"])
-    assert open_given([cells]).feature_names == [["w", "x", "y", "z"]]
+    one = named_views(cells)
+    assert (one.columns, ids_of(one)) == ({"X": ["w", "x", "y", "z"]}, ["0", "1", "2", "3"])
+    assert named_views([cells]).columns == {"0": ["w", "x", "y", "z"]}
 
 
 def test_what_cannot_be_compared_is_refused():

@@ -16,8 +16,8 @@ from polyspan.figures import cluster_colors
 from polyspan.figures.matrices import member_indicators
 from polyspan.figures.plots import plot_certainty
 from polyspan.report import content
-from polyspan.report.downloads import draw_picture
 from polyspan.report.measure import compare_view
+from polyspan.report.write import draw_picture
 
 
 def planted(n=60, seed=0):
@@ -199,10 +199,10 @@ def test_methods_paragraph_names_versions_and_citations(tmp_path):
 
 
 def test_figures_are_written_together_or_not_at_all(tmp_path, monkeypatch):
-    from polyspan.report import downloads
+    from polyspan.report import write
 
     data, model, _, _ = planted()
-    monkeypatch.setattr(downloads, "write_figure", lambda *_, dpi: 1 / 0)
+    monkeypatch.setattr(write, "write_figure", lambda *_, dpi: 1 / 0)
     with pytest.raises(ZeroDivisionError, match="division"):
         report(tmp_path, data, model, figures=tmp_path / "drawn")
     assert not list(tmp_path.iterdir())

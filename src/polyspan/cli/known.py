@@ -36,7 +36,7 @@ def matched(data: "Dataset") -> "MatchedViews":
 def read_beside(asked: Outputs, data: "MatchedViews", dataset: str | None) -> Any:
     """What the report takes besides, checked before any work: columns, survival, folder."""
     from polyspan.explain import lifetimes, read_known
-    from polyspan.report.downloads import check_folder
+    from polyspan.report.write import check_folder
 
     n = data.views[0].shape[0]
     columns, notes = _of_dataset(dataset)

@@ -1,7 +1,7 @@
 """Views as a fit takes them, with the names of views, features and samples."""
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,18 +11,8 @@ from polyspan.io.columns import is_missing
 from polyspan.runtime.arrays import to_numpy
 
 
-class Given(NamedTuple):
-    """Checked views and their names."""
-
-    views: Views
-    view_names: list[str]
-    feature_names: list[list[str]]  # of every view
-    ids: list[str]
-    has_ids: bool = True  # otherwise the samples are numbered from 0
-
-
-def open_given(X: Any, cut: Any = None) -> Given:
-    """Check views and find the names of their features; without names they are numbered from 1.
+def named_views(X: Any, cut: Any = None) -> Views:
+    """Check views; features without names are numbered from 1.
 
     Parameters
     ----------
@@ -34,16 +24,20 @@ def open_given(X: Any, cut: Any = None) -> Given:
     Examples
     --------
     >>> import pandas as pd
-    >>> found = open_given({"look": pd.DataFrame({"legs": [2.0, 4]}, index=["wren", "fox"])})
-    >>> found.view_names, found.feature_names, found.ids
-    (['look'], [['legs']], ['wren', 'fox'])
+    >>> look = pd.DataFrame({"legs": [2.0, 4]}, index=["wren", "fox"])
+    >>> found = named_views({"look": look})
+    >>> found.columns, ids_of(found), named_views([np.eye(2)]).columns
+    ({'look': ['legs']}, ['wren', 'fox'], {'0': ['column1', 'column2']})
     """
     views = check_views(X, cut, missing=True)
     arrays = [X if sp.issparse(X) else to_numpy(X) for X in views.arrays]
-    views = replace(views, arrays=arrays)
-    names = [views.columns.get(name) or numbered(int(view.shape[1])) for view, name in views]
-    ids = range(views.n_samples) if views.samples is None else views.samples.ids
-    return Given(views, views.names, names, [str(i) for i in ids], views.samples is not None)
+    columns = {name: views.columns.get(name) or numbered(int(X.shape[1])) for X, name in views}
+    return replace(views, arrays=arrays, columns=columns)
+
+
+def ids_of(views: Views) -> list[str]:
+    """The ids of the samples as text; without ids, they are numbered from 0."""
+    return [str(i) for i in (views.samples.ids if views.samples else range(views.n_samples))]
 
 
 def numbered(n_features: int) -> list[str]:

@@ -14,7 +14,7 @@ from sklearn.metrics import confusion_matrix, jaccard_score
 
 from polyspan.atomic import replacing
 from polyspan.base import MultiViewClusterer
-from polyspan.explain.given import Given, label_codes, open_given
+from polyspan.explain.given import label_codes, named_views
 from polyspan.explain.statistics import compare_features
 from polyspan.inputs.rows import look
 from polyspan.inputs.views import Views
@@ -118,43 +118,41 @@ def markers(
     >>> found.feature[0], str(found.cluster[0]), float(found.auc[0])
     ('legs', 'beast', 1.0)
     """
-    return markers_of(open_given(views), labels, held_out_view, estimator)
+    return markers_of(named_views(views), labels, held_out_view, estimator)
 
 
 def markers_of(
-    given: Given,
+    views: Views,
     labels: Any,
     held_out_view: bool = False,
     estimator: MultiViewClusterer | None = None,
 ) -> Markers:
     """Markers of checked views, as `markers` finds them."""
-    clusters, codes = label_codes(labels, given.views.n_samples)
+    clusters, codes = label_codes(labels, views.n_samples)
     if not held_out_view:
-        return of_codes(given, clusters, [codes] * len(given.view_names))
-    if len(given.view_names) < 2:
+        return of_codes(views, clusters, [codes] * len(views.names))
+    if len(views.names) < 2:
         raise ValueError("held_out_view=True needs two views: clusters come from the others.")
     estimator = MeanGraph(random_state=0) if estimator is None else estimator
     c = len(clusters)
     overlap = partial(jaccard_score, labels=range(c), average=None, zero_division=0)
-    refitted = [_without(given.views, k, codes, c, estimator) for k in range(len(given.view_names))]
+    refitted = [_without(views, k, codes, c, estimator) for k in range(len(views.names))]
     without = {
         name: dict(zip(clusters.tolist(), overlap(codes, own).tolist(), strict=True))
-        for name, own in zip(given.view_names, refitted, strict=True)
+        for name, own in zip(views.names, refitted, strict=True)
     }
-    return of_codes(given, clusters, refitted)._replace(found_without=without)
+    return of_codes(views, clusters, refitted)._replace(found_without=without)
 
 
-def of_codes(given: Given, clusters: np.ndarray, codes: list[np.ndarray]) -> Markers:
-    """Markers of checked views, with the clusters that each of them is compared in."""
+def of_codes(views: Views, clusters: np.ndarray, codes: list[np.ndarray]) -> Markers:
+    """Markers of views with names, with the clusters that each of them is compared in."""
     c = len(clusters)
-    each = zip(given.views.arrays, codes, strict=True)
-    found = [compare_features(X, own, c) for X, own in each]
-    widths = [len(names) for names in given.feature_names]
-    repeated = zip(given.feature_names, given.view_names, widths, strict=True)
+    found = [compare_features(X, own, c) for X, own in zip(views.arrays, codes, strict=True)]
+    named = list(views.columns.items())
     columns: dict[str, np.ndarray] = {
-        "view": np.concatenate([np.full(c * d, name, object) for _, name, d in repeated]),
-        "feature": np.concatenate([np.array(one * c, object) for one in given.feature_names]),
-        "cluster": np.concatenate([np.repeat(clusters, d) for d in widths]),
+        "view": np.concatenate([np.full(c * len(one), name, object) for name, one in named]),
+        "feature": np.concatenate([np.array(one * c, object) for _, one in named]),
+        "cluster": np.concatenate([np.repeat(clusters, len(one)) for _, one in named]),
     }
     for name in ("effect", "auc", "p", "mean_in", "mean_out"):
         columns[name] = np.concatenate([getattr(one, name).ravel() for one in found])

@@ -7,10 +7,11 @@ import pandas as pd
 from sklearn.base import clone
 
 from polyspan.explain.associations import Association, associations
-from polyspan.explain.given import Given, open_given
+from polyspan.explain.given import ids_of, named_views
 from polyspan.explain.known import match_known, read_known
 from polyspan.explain.markers import Markers, markers_of
 from polyspan.explain.survival import Survival, survival
+from polyspan.inputs.views import Views
 from polyspan.io.samples import is_frame
 
 
@@ -61,10 +62,10 @@ def explain_model(
     >>> found.known[0].column, list(found.frames())
     ('class', ['markers', 'known'])
     """
-    given = open_given(X, model.views)
-    columns = open_known(known, given)
+    views = named_views(X, model.views)
+    columns = open_known(known, views)
     estimator = clone(model) if held_out_view else None
-    found = markers_of(given, model.labels_, held_out_view, estimator)
+    found = markers_of(views, model.labels_, held_out_view, estimator)
     used = {name: one for name, one in columns.items() if name not in (times or ())}
     lived = None
     if times is not None:
@@ -75,16 +76,16 @@ def explain_model(
     return Explanation(found, associations(model.labels_, used) if used else [], lived)
 
 
-def open_known(known: Any, given: Given) -> dict[str, Any]:
+def open_known(known: Any, views: Views) -> dict[str, Any]:
     """Known columns in the order of the samples: from a file, a table with ids, or a mapping."""
     if known is None:
         return {}
-    ids = given.ids if given.has_ids else None
+    ids = None if views.samples is None else ids_of(views)
     if isinstance(known, str | Path):
-        return read_known(known, ids, len(given.ids)).columns
+        return read_known(known, ids, views.n_samples).columns
     if is_frame(known):
         columns = {str(name): known[name].tolist() for name in known}
-        if given.has_ids:
+        if ids is not None:
             columns = {"index": known.index.tolist(), **columns}
-        return match_known(columns, ids, len(given.ids), "known").columns
+        return match_known(columns, ids, views.n_samples, "known").columns
     return dict(known)

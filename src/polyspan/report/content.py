@@ -1,6 +1,5 @@
 """The contents of a report, checked."""
 
-from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -166,12 +165,8 @@ def sampled(c: Content) -> Content:
 
 def _different(names: list[str]) -> list[str]:
     """Names of views; the second of the same name gets a number."""
-    seen: Counter[str] = Counter()
-    found = []
-    for name in names:
-        seen[name] += 1
-        found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return found
+    before = [names[:i].count(name) for i, name in enumerate(names)]
+    return [f"{name} ({n + 1})" if n else name for name, n in zip(names, before, strict=True)]
 
 
 def _features(matched: list[Any], arrays: list[Any], views: list[str], given: Any) -> list[Any]:

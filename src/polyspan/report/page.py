@@ -16,8 +16,13 @@ from sklearn.metrics import normalized_mutual_info_score
 from polyspan.figures import cluster_colors, matrices, plots, svg_text
 from polyspan.report import measure
 from polyspan.report.content import Content, sampled
-from polyspan.report.features import drawn_features, feature_data, measure_features
-from polyspan.report.known import known_data, measure_known
+from polyspan.report.explained import (
+    drawn_features,
+    feature_data,
+    known_data,
+    measure_features,
+    measure_known,
+)
 from polyspan.report.words import environment, number, packed, without_addresses
 
 MOST_BETWEEN = 200  # clusters; with more, the picture of the affinity shows no means

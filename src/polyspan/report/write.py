@@ -7,13 +7,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from polyspan.atomic import check_place, replacing
+from polyspan.atomic import check_place, replacing, replacing_all
 from polyspan.base import MultiViewClusterer
-from polyspan.explain import open_given, open_known
-from polyspan.figures import check_figure_path, save_figure
-from polyspan.report.content import check_content
-from polyspan.report.downloads import check_folder, draw_picture, write_figures
+from polyspan.explain import open_known
+from polyspan.explain.given import ids_of, named_views
+from polyspan.explain.markers import csv_text
+from polyspan.figures import check_figure_path, new_figure, save_figure
+from polyspan.figures.files import FORMATS, write_figure
+from polyspan.report.content import Content, check_content
 from polyspan.report.page import build_page
+from polyspan.runtime.messages import setting
 from polyspan.selection.count import Evidence
 
 
@@ -39,18 +42,12 @@ def report_model(
     ...     report_model(model, f"{folder}/report.html", data).name
     'report.html'
     """
-    given = open_given(X, model.views)
+    named = named_views(X, model.views)
     return write_report(
-        path,
-        views=given.views.arrays,
-        view_names=given.view_names,
-        sample_ids=given.ids,
-        estimator=model,
-        feature_names=given.feature_names,
-        known=open_known(known, given),
-        survival=survival,
-        **options,
-    )
+        path, views=named.arrays, view_names=named.names, sample_ids=ids_of(named),
+        estimator=model, feature_names=list(named.columns.values()),
+        known=open_known(known, named), survival=survival, **options,
+    )  # fmt: skip
 
 
 def write_report(
@@ -193,3 +190,58 @@ def _date(date: datetime | None) -> str:
     if date.tzinfo is not None:
         date = date.astimezone(UTC)
     return date.strftime("%Y-%m-%d %H:%M") + (" UTC" if date.tzinfo is not None else "")
+
+
+# ---- what can be taken away: figures as .svg, .png and .pdf, tables as .csv ---------------------
+
+
+def check_folder(folder: str | Path, force: bool = False) -> Path:
+    """Return the folder for figures if it can be written to: it is empty, or to be created."""
+    folder = Path(folder)
+    if folder.exists() and not folder.is_dir():
+        raise FileExistsError(f"{folder} is a file: name a folder for the figures.")
+    if folder.is_dir() and any(folder.iterdir()) and not force:
+        raise FileExistsError(
+            f"the folder {folder} for the figures is not empty: replace what is in it with "
+            f"{setting('force', True)}, or choose another."
+        )
+    if not folder.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {folder.parent}: create it first.")
+    return folder
+
+
+def write_figures(content: Content, folder: Path) -> None:
+    """Write all figures and tables that a page was built with, or none."""
+    new = not folder.exists()
+    folder.mkdir(exist_ok=True)
+    tables = {folder / f"{name}.csv": columns for name, columns in content.tables.items()}
+    figures = {folder / f"{name}{kind}": figure for name, figure in content.figures.items()
+               for kind in FORMATS}  # fmt: skip
+    try:
+        with replacing_all([*tables, *figures]) as parts:
+            for path, columns in tables.items():
+                parts[path].write_text(csv_text(columns), "utf-8", newline="")
+            for path, figure in figures.items():
+                write_figure(figure, parts[path], path.suffix[1:], dpi=200)
+    except BaseException:
+        if new:
+            folder.rmdir()
+        raise
+
+
+def draw_picture(drawings: Mapping[str, Any]) -> Any:
+    """Map and consensus matrix above, features below: those that a report has, in one figure.
+
+    Examples
+    --------
+    >>> from polyspan.figures import plot_certainty
+    >>> len(draw_picture({"map": lambda ax: plot_certainty([0.5], ax)}).axes)
+    1
+    """
+    rows = [[name if name in drawings else "." for name in ("map", "consensus")]]
+    rows += [["features"] * 2] * ("features" in drawings)
+    figure = new_figure(13, 6.4 * len(rows))
+    axes: dict[str, Any] = figure.subplot_mosaic(rows)
+    for name, ax in axes.items():
+        drawings[name](ax=ax)
+    return figure
