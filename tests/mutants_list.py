@@ -708,7 +708,7 @@ MUTANTS = [
       "value.is_integer()", "False", "test_ids"),
     M("rows-counted-from-one", "counts_rows", "for k in (0, 1)", "for k in (0,)", "test_ids",
       "io/test_tables"),
-    M("omics-by-order", "omics:_matched", "table.loc[ids]", "table.iloc[: len(ids)]",
+    M("omics-by-order", "published:_matched", "table.loc[ids]", "table.iloc[: len(ids)]",
       "test_published", select="matched_by_id"),
     M("cells-not-normalized", "log_normalized", "CELL_TOTAL * _shares(counts)", "_shares(counts)",
       "test_published", select="preparation"),
