@@ -63,7 +63,7 @@ FURTHER = [
     "aloi", "brca_jive", "football", "liver_toxicity", "orl", "pie10", "scgem", "snare_lines",
     "webkb", "wikipedia",
 ]  # fmt: skip
-CITED = ["pssv"]
+CITED = ["pssv", "jointgraph"]
 
 
 class Reference(NamedTuple):
@@ -228,7 +228,9 @@ def by_k_means(model: Any, seed: int) -> np.ndarray:
 
 # How to get the labels for another seed from a fitted model whose solve does not depend on it.
 RELABEL: dict[str, Callable[[Any, int], np.ndarray]] = {
-    **dict.fromkeys(["lrr", "rmsc", "mlrssc", "ltmsc", "tsvdmsc", "csmsc", "ssc"], by_affinity),
+    **dict.fromkeys(
+        ["lrr", "rmsc", "mlrssc", "ltmsc", "tsvdmsc", "csmsc", "ssc", "jointgraph"], by_affinity
+    ),
     **dict.fromkeys(["gmc", "mcgc", "gsf"], by_components),
     **dict.fromkeys(["coregspectral", "cotrainspectral", "pssv"], by_rows),
     "amgl": by_k_means,

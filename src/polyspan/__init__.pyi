@@ -11,6 +11,7 @@ from polyspan.methods.anchor_grmsc.estimator import AnchorGRMSC as AnchorGRMSC
 from polyspan.methods.lrr import LRR as LRR
 from polyspan.methods.rmsc import RMSC as RMSC
 from polyspan.methods.pssv import PSSV as PSSV
+from polyspan.methods.jointgraph import JointGraph as JointGraph
 from polyspan.methods.lmsc import LMSC as LMSC
 from polyspan.methods.mlrssc import MLRSSC as MLRSSC
 from polyspan.methods.amgl import AMGL as AMGL
