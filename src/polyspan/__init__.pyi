@@ -27,6 +27,7 @@ from polyspan.methods.ssc import SSC as SSC
 from polyspan.methods.dimsc import DiMSC as DiMSC
 from polyspan.methods.mvsc import MVSC as MVSC
 from polyspan.methods.meangraph import MeanGraph as MeanGraph
+from polyspan.methods.selfgraph import SelfGraph as SelfGraph
 from polyspan.methods.nemo import NEMO as NEMO
 from polyspan.methods.snf import SNF as SNF
 from polyspan.methods.cgd import CGD as CGD

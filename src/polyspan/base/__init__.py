@@ -8,6 +8,7 @@ from polyspan.base.capabilities import (
     RepresentationClusterer,
     ScaledClusterer,
     TakesFiles,
+    TakesKernels,
 )
 from polyspan.base.estimator import About, MultiViewClusterer, ViewTags, fitted_names
 from polyspan.base.outcome import Embedding, Graph, Labels, Outcome, Representation
@@ -27,6 +28,7 @@ __all__ = [
     "RepresentationClusterer",
     "ScaledClusterer",
     "TakesFiles",
+    "TakesKernels",
     "ViewTags",
     "fitted_names",
 ]

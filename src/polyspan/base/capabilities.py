@@ -1,12 +1,13 @@
 """Mixins by what methods share; each owns its parameters, their checks and what it keeps."""
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from polyspan.base.estimator import MultiViewClusterer
+from polyspan.base.estimator import MultiViewClusterer, ViewTags
 from polyspan.base.outcome import Outcome, Representation
 from polyspan.chunked.sources import is_large, open_views
 from polyspan.clustering.extension import extend_labels, new_representation
@@ -20,6 +21,7 @@ from polyspan.inputs.params import (
     positive,
     real,
 )
+from polyspan.inputs.precomputed import check_kernel_scales, kernel_features
 from polyspan.inputs.rows import filled
 from polyspan.inputs.scaling import (
     SCALES,
@@ -131,6 +133,38 @@ class OnDevice(ScaledClusterer):
         if self.device is None:
             return super()._free_memory()
         return check_device(type(self).__name__, self.device)
+
+
+class TakesKernels(ScaledClusterer):
+    """Methods that also take kernels instead of features."""
+
+    precomputed: str | None = param(one_of(None, "kernel"), default=None)
+
+    _kernel_maps: list[np.ndarray] | None = fitted()
+
+    def _prepare(self, views: Views) -> Views:
+        """Turn kernels into features."""
+        views = super()._prepare(views)
+        if self.precomputed != "kernel":
+            return views
+        name = type(self).__name__
+        check_kernel_scales(name, self._given(*self.parameter_checks()))
+        both = [kernel_features(K, view, name) for K, view in views]
+        features, maps = ([pair[i] for pair in both] for i in range(2))
+        return replace(views, arrays=features, kernel_maps=maps, given=views.given or views)
+
+    def _prepare_new(self, views: Views) -> Views:
+        views = super()._prepare_new(views)
+        maps = getattr(self, "_kernel_maps", None)
+        if maps is None:
+            return views
+        features = [K @ T for K, T in zip(views.arrays, maps, strict=True)]
+        return replace(views, arrays=features)
+
+    def __sklearn_tags__(self) -> ViewTags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.precomputed == "kernel"
+        return tags
 
 
 class RepresentationClusterer(Iterative):

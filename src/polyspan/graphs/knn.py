@@ -116,7 +116,7 @@ def nearest_neighbors(X: Any, k: int, new: Any = None, device: str | None = None
     >>> nearest_neighbors(np.array([[0.0], [1.0], [5.0]]), 2, np.array([[2.0]])).nearest
     array([[1., 4.]])
     """
-    n, (there, rows) = X.shape[0], _present(X)
+    n, (there, rows) = X.shape[0], present(X)
     if new is not None:
         return _among(rows, there, n, k, new)
     if len(there) > neighbors.EXACT_BELOW:
@@ -126,7 +126,7 @@ def nearest_neighbors(X: Any, k: int, new: Any = None, device: str | None = None
     return near if near.nearest.shape[1] <= k else _fewer(near, rows, there, k)
 
 
-def _present(X: Any) -> tuple[np.ndarray, Any]:
+def present(X: Any) -> tuple[np.ndarray, Any]:
     """Numbers and rows of the samples that have the view."""
     gone = missing_rows(X)
     there = np.arange(X.shape[0]) if gone is None else np.flatnonzero(~gone)
@@ -134,7 +134,7 @@ def _present(X: Any) -> tuple[np.ndarray, Any]:
 
 
 def _search(k: int, Xs: Sequence[Any]) -> Near:
-    there, X = _present(Xs[0])
+    there, X = present(Xs[0])
     return _among(X, there, Xs[0].shape[0], k)
 
 

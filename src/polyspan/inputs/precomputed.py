@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from array_api_compat import array_namespace
 
-from polyspan.inputs.scaling import STANDARDIZED, Scale
+from polyspan.inputs.scaling import STANDARDIZED
 from polyspan.io.align import positions
 from polyspan.io.columns import are_numbered, as_ids
 from polyspan.io.containers import numbers_of
@@ -83,9 +83,10 @@ def kernel_features(K: Array, name: str, owner: str) -> tuple[Array, np.ndarray]
     return astype(U * root, K.dtype), to_numpy(U / root)
 
 
-def check_kernel_scales(owner: str, scale: Scale, graph_scale: Scale) -> None:
+def check_kernel_scales(owner: str, params: Mapping[str, Any]) -> None:
     """Refuse to standardize features when only a kernel is given."""
-    for name, value in (("scale", scale), ("graph_scale", graph_scale)):
+    for name in params.keys() & {"scale", "graph_scale"}:
+        value = params[name]
         for scaling in value if isinstance(value, list | tuple) else [value]:
             if scaling in STANDARDIZED:
                 raise ValueError(

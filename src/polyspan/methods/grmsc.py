@@ -39,13 +39,12 @@ from polyspan.base import (
     Penalized,
     Representation,
     RepresentationClusterer,
-    ViewTags,
+    TakesKernels,
 )
 from polyspan.graphs.proximity import GraphParams, graph_laplacian, incomplete_laplacian
 from polyspan.inputs.params import (
     Neighbors,
     PerView,
-    fitted,
     matrices,
     one_of,
     param,
@@ -53,7 +52,7 @@ from polyspan.inputs.params import (
     real,
     weights_per_view,
 )
-from polyspan.inputs.precomputed import check_graphs, check_kernel_scales, kernel_features
+from polyspan.inputs.precomputed import check_graphs
 from polyspan.inputs.rows import filled, missing_rows
 from polyspan.inputs.scaling import SCALES, Scale, scale_views
 from polyspan.inputs.views import Views, weighted_views
@@ -64,7 +63,7 @@ from polyspan.solvers.loop import Run
 from polyspan.solvers.reductions import factor_z_step, largest_entry, reduce_rows
 
 
-class GRMSC(RepresentationClusterer, Penalized, OnDevice):
+class GRMSC(RepresentationClusterer, Penalized, OnDevice, TakesKernels):
     """One low-rank representation of all views, tied by consistent and complementary graphs.
 
     Parameters
@@ -175,10 +174,7 @@ class GRMSC(RepresentationClusterer, Penalized, OnDevice):
     second_width: str = param(one_of("own", "first"), default="own")
     graph_scale: Scale = param(PerView("same", *SCALES), default="same")
     view_weights: Sequence[float] | None = param(weights_per_view, default=None)
-    precomputed: str | None = param(one_of(None, "kernel"), default=None)
     graphs: Any = param(matrices, default=None)
-
-    _kernel_maps: list[np.ndarray] | None = fitted()
 
     def solve(self, views: Views, Xs: list[Array]) -> Representation:
         """Return Z of Algorithm 1; factors that do not depend on lam1 and lam2 may be shared."""
@@ -218,31 +214,16 @@ class GRMSC(RepresentationClusterer, Penalized, OnDevice):
             )
             used = range(len(checked)) if views.used is None else views.used
             views = replace(views, graphs=[checked[k] for k in used])
-        if self.precomputed == "kernel":
-            check_kernel_scales("GRMSC", self.scale, self.graph_scale)
-            both = [kernel_features(K, name, "GRMSC") for K, name in views]
-            features, maps = ([pair[i] for pair in both] for i in range(2))
-            views = replace(views, arrays=features, kernel_maps=maps, given=given)
-        return views
+        return super()._prepare(views)
 
     def _prepare_new(self, views: Views) -> Views:
-        views = weighted_views("GRMSC", views, self.view_weights, new=True)
-        maps = getattr(self, "_kernel_maps", None)
-        if maps is None:
-            return views
-        features = [K @ T for K, T in zip(views.arrays, maps, strict=True)]
-        return replace(views, arrays=features)
+        return super()._prepare_new(weighted_views("GRMSC", views, self.view_weights, new=True))
 
     def _weights(self) -> list[float] | None:
         return None if self.view_weights is None else [float(w) for w in self.view_weights if w > 0]
 
     def _shareable(self) -> bool:
         return self.graphs is None
-
-    def __sklearn_tags__(self) -> ViewTags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.precomputed == "kernel"
-        return tags
 
 
 class FactorParams(NamedTuple):
