@@ -73,6 +73,7 @@ VARIANTS = {  # other ways through the methods than their defaults, on planted d
         {"variant": "centroid", "as_released": True, "lam_agreement": 0.7},
     ],
     "mvsc": [{"labels_from": "indicator"}],
+    "selfgraph": [{"lam": 0.1, "n_neighbors": 10}],
     "nemo": [{"n_neighbors": 8, "mu": 0.8}],
     "pssv": [{"matrix": "walk"}],
     "rmsc": [{"as_released": True}],
@@ -141,7 +142,7 @@ def cases():
     add("predict with kernels", "digits", predicted, "grmsc", precomputed="kernel")
     for method in ("grmsc", "lrr", "anchorgrmsc", "lmvsc"):
         add(f"{method} float32", "planted", single_precision, method, tol=1e-4)
-    for method in ("meangraph", "nemo"):
+    for method in ("meangraph", "selfgraph", "nemo"):
         add(f"missing views of {method}", "three_sources", gaps_of, method, "three_sources")
     add("best view by labels", "planted", oracle)
     return found
@@ -387,7 +388,9 @@ def differences(found, wanted, tol, strict):
 def main():
     """Write or compare."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true", help="write golden.json anew")
+    parser.add_argument(
+        "--write", action="store_true", help="write golden.json anew, or these cases of it"
+    )
     parser.add_argument("--only", default="", help="cases whose name contains this")
     args = parser.parse_args()
     found = {title: run_case(title) for title in cases() if args.only in title}

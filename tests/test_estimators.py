@@ -43,6 +43,7 @@ LINEAR = [  # no n x n matrices
     "fpmvs",
     "meangraph",
     "nemo",
+    "selfgraph",
     "fastmice",
 ]
 SQUARE = [name for name in METHODS if name not in LINEAR]

@@ -16,9 +16,9 @@ Of every sample the ``n_kept`` largest ``|c_ij|`` are links, and their weights s
 that are equal share the last places (`polyspan.graphs.ties`): the order of the samples does not
 matter.
 
-Two things are approximate. Views with more than 5,000 samples *and* columns are first projected to
-their 500 leading directions. Among more than 20,000 samples the links of each are sought among its
-100 nearest.
+Among more than 5,000 samples the links of each are sought among its 100 nearest: time and memory
+are linear in their number, but for the search of the nearest. Views of so many samples are first
+projected to their 500 leading directions, if they have more columns.
 
 Reference: C.-Y. Lu, H. Min, Z.-Q. Zhao, L. Zhu, D.-S. Huang, S. Yan, "Robust and efficient subspace
 segmentation via least squares regression", ECCV 2012.
@@ -33,16 +33,16 @@ from array_api_compat import array_namespace, is_numpy_array
 from scipy.linalg.lapack import dpotrf, dpotri
 from sklearn.utils.extmath import randomized_svd
 
-from polyspan.graphs import neighbors, ties
+from polyspan.graphs import ties
 from polyspan.graphs.knn import entry_rows, nearest_neighbors, present
 from polyspan.runtime.arrays import Array, gram, to_numpy
 from polyspan.runtime.cache import shared
 from polyspan.runtime.devices import move_arrays
 from polyspan.runtime.threads import bounds
 
-LARGEST = 5_000  # of the matrices that are inverted
-DIRECTIONS = 500  # that are kept of views with more columns and samples
-AMONG = 100  # nearest, of more than 20,000 samples
+EXACT_UP_TO = 5_000  # samples
+DIRECTIONS = 500  # that are kept of more samples
+AMONG = 100  # nearest of every sample, that its links are sought among
 BLOCK = 2**22  # entries of H that are held at a time
 
 
@@ -84,11 +84,13 @@ def _self_graph(what: tuple[float, int, str | None], Xs: Sequence[Any]) -> sp.cs
     lam, k, device = what
     there, X = present(Xs[0])
     n, (m, d) = Xs[0].shape[0], X.shape
-    k, many = min(k, m - 1), m > neighbors.EXACT_BELOW
-    near = _candidates(X, device) if many else None
-    F, Y = _factors(X @ _directions(X) if _is_large(X) else X, lam, device)
+    k, near = min(k, m - 1), None
+    if m > EXACT_UP_TO:
+        near = _candidates(X, device)
+        X, d = X @ _directions(X), min(d, DIRECTIONS)
+    F, Y = _factors(X, lam, device)
     parts, counts = [], np.zeros(n, dtype=np.int64)
-    for start, stop in bounds(m, max(1, BLOCK // (AMONG * d if many else m))):
+    for start, stop in bounds(m, max(1, BLOCK // (m if near is None else AMONG * d))):
         rows = np.arange(start, stop)
         if near is None:
             H = np.abs(to_numpy(F[start:stop] if Y is None else F[start:stop] @ Y.T))
@@ -118,7 +120,7 @@ def expressed(X: Any, new: Any, lam: float, n_kept: int) -> sp.csr_array:
     """
     n, m = X.shape[0], new.shape[0]
     (there, X), (rows, Q) = present(X), present(new)
-    if _is_large(X):
+    if len(there) > EXACT_UP_TO:
         V = _directions(X)
         X, Q = X @ V, Q @ V
     F, Y = _factors(X, lam, None)
@@ -127,15 +129,12 @@ def expressed(X: Any, new: Any, lam: float, n_kept: int) -> sp.csr_array:
     return normalized_rows(sp.csr_array((values, (rows[i], there[j])), shape=(m, n)))
 
 
-def _is_large(X: Any) -> bool:
-    """Whether a view is projected before."""
-    m, d = X.shape
-    return min(m, d) > LARGEST or (m > neighbors.EXACT_BELOW and d > DIRECTIONS)
-
-
-def _directions(X: Any) -> np.ndarray:
+def _directions(X: Any) -> Any:
     """The leading directions of a view, in columns; they do not depend on the order of rows."""
-    return np.asarray(randomized_svd(X, DIRECTIONS, random_state=0)[2].T)
+    d = X.shape[1]
+    if d <= DIRECTIONS:
+        return sp.eye_array(d, format="csr")
+    return randomized_svd(X, DIRECTIONS, random_state=0)[2].T
 
 
 def _factors(X: Any, lam: float, device: str | None) -> tuple[Any, Any]:
@@ -191,4 +190,3 @@ def normalized_rows(A: sp.csr_array) -> sp.csr_array:
     graph = sp.csr_array((shares, A.indices, A.indptr), shape=A.shape)
     graph.eliminate_zeros()
     return graph
-

@@ -31,8 +31,8 @@ from sklearn.utils.validation import check_is_fitted
 from polyspan.base import About, Graph, InNumPy, OnDevice, TakesKernels
 from polyspan.clustering.extension import extend_labels
 from polyspan.graphs.knn import mean_of_graphs, nearest_neighbors, neighbor_graph
-from polyspan.graphs.self_expression import LARGEST, expressed, self_graph
-from polyspan.inputs.params import fitted, integer, param, positive
+from polyspan.graphs.self_expression import DIRECTIONS, EXACT_UP_TO, expressed, self_graph
+from polyspan.inputs.params import Neighbors, fitted, param, positive
 from polyspan.inputs.scaling import feature_moments, scale_views
 from polyspan.inputs.views import Views
 from polyspan.runtime.arrays import Array, to_numpy
@@ -75,8 +75,8 @@ class SelfGraph(TakesKernels, InNumPy, OnDevice):
 
     Notes
     -----
-    Of more than 20,000 samples the links of each are sought among its 100 nearest, so that time and
-    memory are linear in their number, and W depends a little on their order.
+    Among more than 5,000 samples the links of each are sought among its 100 nearest; among more
+    than 20,000 these are approximate, and W depends a little on the order of the samples.
 
     Examples
     --------
@@ -92,14 +92,14 @@ class SelfGraph(TakesKernels, InNumPy, OnDevice):
         paper="Lu et al., ECCV 2012 (LSR); the mean over views is ours",
         objective="normalized cut of the mean of the views' least-squares self-expression graphs",
         needs="lam, scale; n_neighbors where clusters are not subspaces",
-        cost="one inverse per view, O(n^3) or O(n d^2 + n^2 d); linear beyond 20,000 samples",
+        cost="an inverse per view, n x n or d x d; beyond 5,000 samples that of a neighbor graph",
     )
     family = "self graph"
     view_tags = {"missing_views": True}
     solve_counts = False
 
     lam: float = param(positive, default=1.0)
-    n_neighbors: int = param(integer(0), default=0)
+    n_neighbors: int | None = param(Neighbors(10), default=None)
 
     affinity_matrix_: sp.csr_array = fitted()
     _moments: list[Any] = fitted()
@@ -109,16 +109,15 @@ class SelfGraph(TakesKernels, InNumPy, OnDevice):
         """Return the mean graph W."""
         graphs: list[Any] = [self_graph(X, self.lam, N_KEPT, self.device) for X in Xs]
         if self.n_neighbors:
-            k = min(self.n_neighbors, views.n_samples - 1)
-            near = [neighbor_graph(X, k, device=self.device) for X in Xs]
-            graphs = [(S + A / k) / 2 for S, A in zip(graphs, near, strict=True)]
+            near = [neighbor_graph(X, self.n_neighbors, device=self.device) for X in Xs]
+            graphs = [(S + A / self.n_neighbors) / 2 for S, A in zip(graphs, near, strict=True)]
         return Graph(mean_of_graphs(graphs, Xs))
 
     def predict(self, X: Any) -> np.ndarray:
         """Find the clusters of new samples, without changing the fit.
 
         A new sample is written in terms of the fitted ones, and linked to its nearest if
-        ``n_neighbors`` is not 0, as they are among each other. Its links place it among their
+        ``n_neighbors`` is given, as they are among each other. Its links place it among their
         eigenvectors (Nystroem's extension), and it gets the nearest cluster there.
 
         Parameters
@@ -143,13 +142,12 @@ class SelfGraph(TakesKernels, InNumPy, OnDevice):
         check_is_fitted(self, "labels_")
         views = self._check_new(X)
         news = scale_views(views, self._scalings(views), self._moments)
-        n, k = len(self.labels_), self.n_neighbors
         links: Any = 0
         for known, new in zip(self._samples, news, strict=True):
             B = expressed(known, new, self.lam, N_KEPT)
-            if k:
-                near = nearest_neighbors(known, min(k, n - 1), new).shares
-                B = (B + near / min(k, n - 1)) / 2
+            if self.n_neighbors:
+                near = nearest_neighbors(known, self.n_neighbors, new).shares
+                B = (B + near / self.n_neighbors) / 2
             links = links + B
         return extend_labels(
             self.affinity_matrix_, self.labels_, self.n_clusters, links.T.toarray()
@@ -166,6 +164,6 @@ class SelfGraph(TakesKernels, InNumPy, OnDevice):
     def footprint(self, views: Views) -> tuple[float, float]:
         """Peak memory: the matrices that are inverted, features twice, and the links."""
         n, d = views.n_samples, max(views.widths)
-        size = min(n, d, LARGEST)
-        links = (N_KEPT + self.n_neighbors) * len(views.arrays)
+        size = min(n, d) if n <= EXACT_UP_TO else min(d, DIRECTIONS)
+        links = (N_KEPT + (self.n_neighbors or 0)) * len(views.arrays)
         return 0.0, 4 * size**2 / n + 2 * sum(views.widths) + 16 * links + 2 * self.n_clusters
