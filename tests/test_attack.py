@@ -1,5 +1,6 @@
 """Input that was misread without a word, and calls that ended without a sentence, one test each."""
 
+import json
 import re
 import warnings
 
@@ -8,11 +9,15 @@ import numpy as np
 import pandas as pd
 import polars
 import pytest
+import scipy.io
 import scipy.sparse as sp
 
-from polyspan import ConcatKMeans, ConsensusClusterer
+from polyspan import GRMSC, NEMO, ConcatKMeans, ConsensusClusterer, MeanGraph
 from polyspan.cli.main import main
 from polyspan.datasets import load_views
+from polyspan.explain import lifetimes
+from polyspan.explain.associations import associations
+from polyspan.metrics import clustering_scores
 
 RNG = np.random.default_rng(0)
 N = 30
@@ -187,3 +192,171 @@ def test_8_new_samples_find_their_features_by_name(tmp_path, monkeypatch):
     assert main(["predict", "m.npz", "x.csv", *how, "--out", "same.csv"]) == 0
     new, same = (pd.read_csv(name).cluster for name in ("predicted.csv", "same.csv"))
     assert new.tolist() == same.tolist()
+
+
+# ---- 2: dates ------------------------------------------------------------------------------------
+
+DAYS = pd.date_range("2020-01-01", periods=N)
+
+
+@pytest.mark.parametrize("values", [DAYS, DAYS - DAYS[0]], ids=["date", "duration"])
+def test_2_dates_are_no_numbers(tmp_path, values):
+    frame = table().assign(when=values)
+    frame.to_parquet(tmp_path / "x.parquet")
+    for source in (tmp_path / "x.parquet", frame, frame.astype({"when": object})):
+        with pytest.raises(ValueError, match="column 'when' holds text"):
+            load_views([source])
+    objects = frame.assign(when=list(values.to_numpy())).astype(object)
+    objects["when"] = pd.Series(list(values.to_numpy()), dtype=object)  # as NumPy holds them
+    with pytest.raises(ValueError, match="column 'when' holds text"):
+        load_views([objects])
+    for view in (frame, objects.to_numpy(), frame[["when"]].to_numpy()):
+        with pytest.raises((ValueError, TypeError), match="view 0"):
+            ConcatKMeans(2, scale=None).fit([view])
+
+
+# ---- 3: masked arrays ----------------------------------------------------------------------------
+
+
+def masked():
+    found = np.ma.masked_array(X.copy(), X > 1)
+    found.data[found.mask] = -9999
+    return found
+
+
+def test_3_values_under_a_mask_are_missing():
+    data = anndata.AnnData(X.copy(), obsm={"m": masked()}, layers={"m": masked()})
+    for source, how in (([masked()], {}), ([data], {"obsm": ["m"]}), ([data], {"layers": ["m"]})):
+        with pytest.raises(ValueError, match="values are missing"):
+            load_views(source, **how)
+    for view in (masked(), list(masked())):
+        with pytest.raises(ValueError, match="contains NaN"):
+            ConcatKMeans(2).fit([view])
+    near = np.ma.masked_greater(np.abs(X @ X.T), 2)
+    with pytest.raises(ValueError, match="NaN"):
+        GRMSC(2, graphs=[near]).fit([X])
+
+
+# ---- 4: what files hold --------------------------------------------------------------------------
+
+
+def test_4_long_ids_are_matched_by_id_or_asked_for(tmp_path):
+    files = [tmp_path / "one.csv", tmp_path / "two.csv"]
+    table(nr=np.arange(N) + 10**17).to_csv(files[0], index=False)
+    table("efgh", nr=np.arange(N) + 10**17).iloc[ORDER].to_csv(files[1], index=False)
+    found = load_views(files)
+    np.testing.assert_array_equal(*found.views)
+    for file in files:
+        frame = pd.read_csv(file)
+        frame[[*frame.columns[1:], "nr"]].to_csv(file, index=False)
+    with pytest.raises(ValueError, match="column 'nr' holds whole numbers of more than 15 digits"):
+        load_views(files)
+
+
+def test_4_delimiters(tmp_path):
+    def read(text, name="x.csv"):
+        (tmp_path / name).write_text(text)
+        found = load_views([tmp_path / name])
+        return found.columns[0], found.views[0].tolist()
+
+    with pytest.raises(ValueError, match="ends in a delimiter"):
+        read("id,a,b\ns1,1,2,\ns2,3,4,\ns3,5,6,\n")
+    assert read("id;height, cm\ns1;180,5\ns2;170,2\n") == (["height, cm"], [[180.5], [170.2]])
+    assert read("id\ta, b\tc\ns1\t1\t2\ns2\t3\t4\n", "x.tsv")[0] == ["a, b", "c"]
+    assert read('id,"a;b","c;d"\ns1,1,2\ns2,3,4\n')[0] == ["a;b", "c;d"]
+
+
+@pytest.mark.parametrize("ending", ["npz", "mat"])
+def test_4_a_matrix_that_is_not_used_is_named(tmp_path, ending):
+    path = tmp_path / f"x.{ending}"
+    content = {"a": X, "age": X[:, :1], "when": DAYS.to_numpy().reshape(N, 1).astype(float)}
+    np.savez(path, **content) if ending == "npz" else scipy.io.savemat(path, content)
+    found = load_views([path])
+    assert len(found.views) == 1
+    assert "also holds 'age', 'when', which are not used" in found.notes[0]
+
+
+def test_4_a_hidden_sheet_is_no_view(tmp_path):
+    with pd.ExcelWriter(tmp_path / "x.xlsx") as book:
+        table().to_excel(book, sheet_name="a", index=False)
+        table("efgh").to_excel(book, sheet_name="b", index=False)
+        book.sheets["b"].sheet_state = "hidden"
+    found = load_views([tmp_path / "x.xlsx"])
+    assert len(found.views) == 1
+    assert "'b' is hidden" in found.notes[0]
+
+
+# ---- 5: a repeated run ---------------------------------------------------------------------------
+
+
+def test_5_a_repeated_run_reads_the_labels_themselves(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    table(id=[f"={i}" for i in range(N)]).to_csv("x.csv", index=False)
+    assert main(["fit", "x.csv", "--method", "concatkmeans", "--clusters", "2", "--safe-ids"]) == 0
+    assert main(["fit", "--repeat", "labels.json", "--safe-ids"]) == 0
+    assert "all labels are the same" in capsys.readouterr().out
+    lines = (tmp_path / "labels.csv").read_text().splitlines()
+    (tmp_path / "labels.csv").write_text("\n".join([*lines[:-1], lines[-1][:-1] + "7"]) + "\n")
+    for more in ([], ["--force"]):
+        assert main(["fit", "--repeat", "labels.json", *more]) == 1
+        assert "labels.csv is not as the run wrote it" in capsys.readouterr().err
+
+
+def test_5_other_labels_are_an_error(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    table().to_csv("x.csv", index=False)
+    main(["fit", "x.csv", "--method", "concatkmeans", "--clusters", "2"])
+    settings = json.loads((tmp_path / "labels.json").read_text())
+    (tmp_path / "labels.csv").unlink()
+    (tmp_path / "labels.json").write_text(json.dumps(settings | {"labels_sha256": "0" * 64}))
+    assert main(["fit", "--repeat", "labels.json"]) == 1
+    assert "the labels differ" in capsys.readouterr().err
+
+
+# ---- 9: what is known of the samples -------------------------------------------------------------
+
+
+def test_9_samples_unlike_all_others_get_no_cluster_in_python_either():
+    blocks = np.repeat(np.eye(3, 4), 20, axis=0) + RNG.normal(size=(60, 4)) / 20
+    model = ConsensusClusterer(3, members=[MeanGraph(), NEMO()], random_state=0)
+    model.fit([blocks, blocks[:, ::-1]])
+    new = model.predict([1000 + blocks[:5], 1000 + blocks[:5, ::-1]])
+    assert new.tolist() == [-1] * 5
+    assert (model.predict([blocks, blocks[:, ::-1]], abstain=0) >= 0).all()
+
+
+def test_9_words_of_clinical_tables_for_missing_values():
+    found = associations([0, 1] * 15, {"er": ["[Not Available]", "--", "'--"] * 5 + ["+", "-"] * 7
+                                       + ["+"]})  # fmt: skip
+    assert found[0].n_samples == 15
+    assert found[0].values == ["+", "-"]
+    rows = lifetimes([1, "[Not Applicable]", 3], ["dead", "alive", "--"], 3)[0]
+    assert rows == [0]
+
+
+@pytest.mark.parametrize("spelled", [list, lambda days: days.strftime("%d.%m.%Y").tolist()])
+def test_9_dates_are_no_classes(spelled):
+    found = associations([0, 1] * 15, {"when": spelled(DAYS[:-1].append(DAYS[:1]))})
+    assert (found[0].kind, found[0].test) == ("", "dates are not compared")
+
+
+@pytest.mark.parametrize("gone", [np.nan, None, pd.NA])
+def test_9_a_missing_class_is_no_class(gone):
+    known = clustering_scores(["a", "a", "b"], [0, 0, 1])
+    for true in (["a", "a", "b", gone], pd.Series(["a", "a", "b", gone], dtype="category")):
+        assert clustering_scores(true, [0, 0, 1, 1]) == known
+    assert clustering_scores(np.ma.masked_equal([0, 0, 1, -9], -9), [0, 0, 1, 1]) == known
+    with pytest.raises(ValueError, match="no sample has both"):
+        clustering_scores([gone], [0])
+
+
+def test_9_stand_ins_and_outcomes_are_named(tmp_path):
+    frame = table(PAM50=np.arange(N) % 5, OS_time=X[:, 0] ** 2)
+    frame.loc[3, "b"] = -9999
+    told = " ".join(load_views([frame]).notes)
+    for words in ("'PAM50' is used", "'OS_time' is used", "column 'b' holds -9999"):
+        assert words in told
+    with pytest.warns(UserWarning, match="column 'b' holds -9999"):
+        ConcatKMeans(2).fit([frame, X])
+    with pytest.warns(UserWarning, match="column 2 holds -9999"):
+        ConcatKMeans(2).fit([frame.to_numpy()[:, 1:], X])

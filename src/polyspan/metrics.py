@@ -16,7 +16,8 @@ def clustering_scores(labels_true: Any, labels_pred: Any) -> dict[str, float]:
     Parameters
     ----------
     labels_true, labels_pred : (n,) array-like
-        Classes and clusters; only which samples are together matters, not the names.
+        Classes and clusters; only which samples are together matters, not the names. Samples
+        without one of them (None, NaN, masked) are left out.
 
     Returns
     -------
@@ -41,12 +42,21 @@ def clustering_scores(labels_true: Any, labels_pred: Any) -> dict[str, float]:
     {'nmi': 0.8, 'acc': 0.75, 'f_score': 0.667, 'avg_entropy': 0.0, 'precision': 1.0,
      'rand_index': 0.833, 'recall': 0.5, 'purity': 1.0, 'ari': 0.571}
     """
-    true, pred = np.asarray(labels_true), np.asarray(labels_pred)
+    import pandas as pd
+
+    true, pred = _marks(labels_true), _marks(labels_pred)
     if true.ndim != 1 or true.shape != pred.shape or true.size == 0:
         raise ValueError(
             "labels_true and labels_pred must be 1-D, not empty and of equal length; got shapes "
             f"{true.shape} and {pred.shape}."
         )
+    known = ~(pd.isna(true) | pd.isna(pred))
+    if not known.any():
+        raise ValueError("no sample has both a class and a cluster: all are None or NaN.")
+    true, pred = (
+        marks[known] if hasattr(given, "dtype") else np.array(marks[known].tolist())
+        for marks, given in ((true, labels_true), (pred, labels_pred))
+    )
     try:
         C = contingency_matrix(true, pred).astype(np.int64)  # classes x clusters
     except TypeError as error:
@@ -81,6 +91,13 @@ def clustering_scores(labels_true: Any, labels_pred: Any) -> dict[str, float]:
         "ari": (together - expected) / spread if spread else 1.0,
     }
     return {name: float(found[name]) for name in SCORES}
+
+
+def _marks(labels: Any) -> np.ndarray:
+    """Labels as an array; a list as one of objects, so that None and NaN stay what they are."""
+    if isinstance(labels, np.ma.MaskedArray):
+        return np.where(np.ma.getmaskarray(labels), None, labels.data)
+    return np.asarray(labels, dtype=None if hasattr(labels, "dtype") else object)
 
 
 def _entropy(counts: np.ndarray) -> float:

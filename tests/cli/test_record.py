@@ -72,10 +72,10 @@ def test_repeat_says_what_changed(capsys):
     assert main(["fit", *FILES, *GRMSC3]) == 0
     frame(DATA.views[1][::-1]).to_csv("protein.csv", index=False)  # other values, same samples
     capsys.readouterr()
-    assert main(["fit", "--repeat", "labels.json", "--out", "again.csv"]) == 0
+    assert main(["fit", "--repeat", "labels.json", "--out", "again.csv"]) == 1
     out, err = capsys.readouterr()
     assert "polyspan: note: protein.csv has changed since labels.json was written\n" in err
-    assert "note: repeated, but the labels differ" in err
+    assert "polyspan: repeated, but the labels differ" in err
     assert "repeated: every label" not in out
     Path("rna.csv").unlink()
     assert main(["fit", "--repeat", "labels.json", "--out", "third.csv"]) == 2

@@ -148,13 +148,13 @@ def test_one_cluster_is_certain():
 
 def test_new_samples_get_the_cluster_of_their_group(fitted):
     truth, new = drawn(300, seed=1)
-    labels, certainty = fitted.predict(new, return_certainty=True)
+    labels, certainty = fitted.predict(new, abstain=0, return_certainty=True)
     right = labels == matched(fitted, drawn()[0])[truth]
     assert right.mean() > 0.93
     assert certainty[right].mean() > certainty[~right].mean() + 0.2
     assert certainty.min() >= 0
     assert certainty.max() <= 1
-    assert_array_equal(fitted.predict(new), labels)
+    assert_array_equal(fitted.predict(new, abstain=0), labels)
 
 
 def test_fitted_samples_get_their_own_labels(fitted):
@@ -169,14 +169,14 @@ def test_samples_like_the_fitted_ones_seldom_abstain(fitted):
     assert np.mean(fitted.predict(drawn(1000, seed=1)[1], abstain=0.01) == -1) < 0.03
 
 
-def test_samples_unlike_all_abstain_if_asked(fitted):
+def test_samples_unlike_all_abstain(fitted):
     new = drawn(20, seed=1)[1]
     new[0][:5] += 40.0
     new[1][:5] -= 40.0
-    labels = fitted.predict(new, abstain=0.01)
+    labels = fitted.predict(new)
     assert labels[:5].tolist() == [-1] * 5
     assert np.mean(labels[5:] >= 0) > 0.9
-    assert fitted.predict(new).min() >= 0
+    assert fitted.predict(new, abstain=0).min() >= 0
 
 
 def test_samples_are_placed_one_by_one(fitted):

@@ -211,6 +211,11 @@ def _is_formula(one: str) -> bool:
     return one.startswith(("=", "+", "-", "@")) and not one[1:].replace(".", "", 1).isdecimal()
 
 
+def unsafe(one: str) -> str:
+    """An id as it was before `write_labels` made it safe."""
+    return one[1:] if one.startswith("'") and _is_formula(one[1:]) else one
+
+
 def formula_notes(data: "MatchedViews", safe: bool) -> list[str]:
     """What to say of ids that a spreadsheet takes for formulas, unless they are made safe."""
     found = [one for one in sample_names(data) if _is_formula(one)]

@@ -43,7 +43,14 @@ from polyspan.cli.known import read_beside, read_dataset
 from polyspan.cli.messages import files_text, found_text, note, views_text
 from polyspan.cli.options import add_options, given, read_options
 from polyspan.cli.parser import add_command
-from polyspan.cli.record import compare, describe_run, earlier_request, free_place, read_settings
+from polyspan.cli.record import (
+    compare,
+    describe_run,
+    earlier_request,
+    free_place,
+    is_edited,
+    read_settings,
+)
 from polyspan.cli.request import (
     Outputs,
     Reading,
@@ -101,6 +108,7 @@ def fit_files(
     *,
     command: str = "",
     earlier: Mapping[str, Any] | None = None,
+    edited: bool = False,
 ) -> Found:
     r"""Cluster the samples of several files; print what was done and write the labels.
 
@@ -114,6 +122,8 @@ def fit_files(
         The command line, for the settings and the report.
     earlier : dict, optional
         The settings of the run that this one repeats.
+    edited : bool, default=False
+        Whether the labels of that run have been changed since.
 
     Returns
     -------
@@ -161,14 +171,15 @@ def fit_files(
     print(f"\n{found_text(found, verbose=outputs.verbose)}\n")
     print(files_text(targets, outputs.figures))
     if earlier is not None:
-        compare(earlier, settings)
+        compare(earlier, settings, edited)
     return found
 
 
 def repeat(path: str | Path, outputs: Outputs, *, command: str = "") -> Found:
     """Repeat the run whose settings are in a .json file beside its labels.
 
-    Prints which files have changed since then, and whether the labels are the same. Without ``out``
+    Prints which files have changed since then, and whether the labels are the same; raises if they
+    are not, or if those of that run have been changed since, after all is written. Without ``out``
     the labels are written next to those of the earlier run, under a free name
     (``labels-again.csv``), or replace them if ``force`` is set.
     """
@@ -176,9 +187,10 @@ def repeat(path: str | Path, outputs: Outputs, *, command: str = "") -> Found:
     with asking():
         earlier = read_settings(path)
         request = earlier_request(path, earlier)
+        edited = is_edited(path.parent / earlier["labels"], earlier)
     if outputs.out is None:
         outputs = replace(outputs, out=free_place(path.parent / earlier["labels"], outputs.force))
-    return fit_files(request, outputs, command=command, earlier=earlier)
+    return fit_files(request, outputs, command=command, earlier=earlier, edited=edited)
 
 
 def _check_readable(files: Sequence[str | Path]) -> None:

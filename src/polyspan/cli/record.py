@@ -1,5 +1,6 @@
 """The settings file of a run: what it holds, and how it is read, repeated and compared."""
 
+import csv
 import hashlib
 import json
 import os
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from polyspan import __version__
 from polyspan.annotation import plain
-from polyspan.cli.files import WRITTEN, Targets, sample_names, sha256
+from polyspan.cli.files import TABLES, WRITTEN, Targets, sample_names, sha256, unsafe
 from polyspan.cli.messages import note
 from polyspan.cli.options import holds
 from polyspan.cli.request import Request
@@ -141,9 +142,27 @@ def free_place(labels: Path, force: bool) -> Path:
         number += 1
 
 
-def compare(earlier: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
-    """Print whether the labels are the same as those of the earlier run."""
-    if earlier["labels_sha256"] == settings["labels_sha256"]:
-        print("repeated: all labels are the same as before")
-    else:
-        note("repeated, but the labels differ from those of the earlier run")
+def is_edited(labels: Path, settings: Mapping[str, Any]) -> bool:
+    """Whether a table of labels is there and holds others than those that the run wrote."""
+    if not labels.is_file() or labels.suffix.lower() not in TABLES:
+        return False
+    try:
+        with labels.open(newline="", encoding="utf-8") as stream:
+            _, *rows = csv.reader(stream, delimiter="\t" if ".tsv" in labels.name.lower() else ",")
+        names, marks = [row[0] for row in rows], [int(row[1]) for row in rows]
+    except (ValueError, IndexError, csv.Error):
+        return True
+    safe = [unsafe(name) for name in names]
+    return settings["labels_sha256"] not in (_sum_of(names, marks), _sum_of(safe, marks))
+
+
+def compare(earlier: Mapping[str, Any], settings: Mapping[str, Any], edited: bool) -> None:
+    """Print that the labels are the same as those of the earlier run, or raise."""
+    if earlier["labels_sha256"] != settings["labels_sha256"]:
+        raise ValueError("repeated, but the labels differ from those of the earlier run")
+    if edited:
+        raise ValueError(
+            f"repeated, and the run gives the same labels, but {earlier['labels']} is not as the "
+            "run wrote it"
+        )
+    print("repeated: all labels are the same as before")

@@ -1,6 +1,8 @@
 """Clusters against what is known of the samples: contingency tables, tests, agreement."""
 
+import re
 from collections.abc import Mapping, Sequence
+from datetime import date
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +16,9 @@ from polyspan.metrics import clustering_scores
 MOST_CLASSES = 5  # different numbers that still count as classes, such as a grade
 FEWEST_EXPECTED = 5  # in every cell of a contingency table, for the chi-squared distribution
 N_PERMUTATIONS = 9999
+
+
+_DATE = re.compile(r"\d{4}[-/.]\d\d?[-/.]\d\d?([T ].*)?|\d\d?[-/.]\d\d?[-/.]\d{2,4}([T ].*)?")
 
 
 class Association(NamedTuple):
@@ -120,6 +125,8 @@ def _associate(codes: np.ndarray, c: int, name: str, column: Sequence[Any]) -> A
             p=float(test.pvalue), values=["lower quartile", "median", "upper quartile"],
             table=np.array(quartiles),
         )  # fmt: skip
+    if numbers is None and all(map(_is_date, values)):
+        return left._replace(test="dates are not compared")
     if different == len(words):
         return left._replace(test="different for all")
     (_, classes), table = crosstab(own, words, levels=(range(c), None))
@@ -129,6 +136,12 @@ def _associate(codes: np.ndarray, c: int, name: str, column: Sequence[Any]) -> A
         kind="classes", test=test_name, statistic=statistic, p=p, ari=scores["ari"],
         nmi=scores["nmi"], values=classes.tolist(), table=table,
     )  # fmt: skip
+
+
+def _is_date(value: Any) -> bool:
+    return isinstance(value, date | np.datetime64) or (
+        isinstance(value, str) and bool(_DATE.fullmatch(value.strip()))
+    )
 
 
 def as_class(value: Any) -> str:

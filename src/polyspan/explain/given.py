@@ -1,5 +1,6 @@
 """Views as a fit takes them, with the names of views, features and samples."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +10,9 @@ import scipy.sparse as sp
 from polyspan.inputs.views import Views, check_views
 from polyspan.io.columns import is_missing
 from polyspan.runtime.arrays import to_numpy
+
+# What TCGA and GDC write for a missing value.
+_CLINICAL = re.compile(r"\[(not (available|applicable|evaluated)|unknown|discrepancy)\]|'?--")
 
 
 def named_views(X: Any, cut: Any = None) -> Views:
@@ -71,11 +75,13 @@ def label_codes(labels: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def is_unknown(value: Any) -> bool:
-    """Whether a value says nothing: None, NaN, or a word for missing.
+    """Whether a value says nothing: None, NaN, or a word for missing, also of clinical tables.
 
     Examples
     --------
-    >>> [is_unknown(value) for value in (None, float("nan"), "", "NA", 0)]
-    [True, True, True, True, False]
+    >>> [is_unknown(value) for value in (None, float("nan"), "", "NA", "[Not Available]", 0)]
+    [True, True, True, True, True, False]
     """
+    if isinstance(value, str) and _CLINICAL.fullmatch(value.strip().lower()):
+        return True
     return is_missing(value) or value != value

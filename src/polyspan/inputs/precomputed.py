@@ -10,7 +10,7 @@ from array_api_compat import array_namespace
 from polyspan.inputs.scaling import STANDARDIZED
 from polyspan.io.align import positions
 from polyspan.io.columns import are_numbered, as_ids
-from polyspan.io.containers import numbers_of
+from polyspan.io.containers import numbers_of, unmasked
 from polyspan.io.safety import check_sparse
 from polyspan.io.samples import is_frame, match_kernel
 from polyspan.runtime import arrays
@@ -142,7 +142,7 @@ def check_graphs(
         if tuple(graph.shape) != (n, n):
             size = " x ".join(map(str, graph.shape))
             raise ValueError(f"{what} is {size}: it must be {n} x {n} for {n} samples.")
-        graph = _in_order(graph, what, ids) if is_frame(graph) else numbers_of(graph)
+        graph = _in_order(graph, what, ids) if is_frame(graph) else numbers_of(unmasked(graph))
         Lambda = sp.csr_array(check_sparse(graph, what) if sp.issparse(graph) else to_numpy(graph))
         if Lambda.dtype.kind not in "fiub":
             raise ValueError(f"{what} holds {Lambda.dtype} values: convert them to numbers.")

@@ -16,7 +16,7 @@ from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import validate_data
 
 from polyspan.inputs.rows import check_content, look
-from polyspan.io.columns import as_ids
+from polyspan.io.columns import as_ids, is_date, tell_stand_ins
 from polyspan.io.containers import (
     check_tables,
     column_names,
@@ -223,7 +223,11 @@ def _check_several(
                     f"{tell_shared(list(dict.fromkeys(same.values())))} in every view: if these "
                     "are the ids, use them as the index (set_index of pandas), otherwise drop them."
                 )
-        for sentence in check_columns(named):
+        told = check_columns(named)
+        for title, array in zip(map(view_title, views), arrays, strict=True):
+            if isinstance(array, np.ndarray):
+                told += tell_stand_ins(title, array, named.get(title, ()))
+        for sentence in told:
             warn_user(sentence)
     return Views(arrays, list(views), samples, columns)
 
@@ -266,6 +270,8 @@ def _check_one(view: Any, name: str, estimator: Any, new: bool = False) -> Any:
         check_sparse(view, name)
     if is_array_api_obj(view) and not is_numpy_array(view):
         return _check_foreign(view, name)
+    if isinstance(view, np.ndarray) and view.dtype == object and any(map(is_date, view.flat)):
+        raise ValueError(f"{name} holds dates or durations: convert them to numbers.")
     try:
         wanted: dict[str, Any] = {"accept_sparse": "csr", "ensure_all_finite": False}
         if is_frame(view) or is_other_table(view):

@@ -12,6 +12,7 @@ from polyspan.runtime.messages import quoted
 
 # What programs write for a missing value: pandas, R, SQL, spreadsheets.
 MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "<na>"})
+STAND_INS = (-9999, -99999)
 EXACT = 2**53  # larger whole numbers lose digits as floats
 LABEL_NAMES = ["truth", "truelabel", "true_label", "label", "labels", "gt", "gnd", "y", "target"]
 THINGS = "sample|subject|patient|participant|case|donor|cell|barcode"
@@ -32,6 +33,17 @@ def is_missing(value: Any) -> bool:
     return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
+def is_date(value: Any) -> bool:
+    """Whether a value is a date or a duration of NumPy, which ``float`` takes for a number.
+
+    Examples
+    --------
+    >>> is_date(np.timedelta64(7, "ns")), is_date(7)
+    (True, False)
+    """
+    return isinstance(value, np.datetime64 | np.timedelta64)
+
+
 def as_numbers(column: Sequence[Any]) -> NDArray[np.float64] | None:
     """The column as floats, missing values as NaN; None if it holds anything but numbers.
 
@@ -48,6 +60,8 @@ def as_numbers(column: Sequence[Any]) -> NDArray[np.float64] | None:
         if not isinstance(column, np.ndarray):
             values = values.to_numpy(dtype=float, na_value=np.nan)
         return values.astype(float)
+    if any(map(is_date, column)):
+        return None
     try:
         numbers = np.array([np.nan if is_missing(v) else float(v) for v in column])
     except (TypeError, ValueError):
@@ -155,6 +169,27 @@ def check_unique(where: object, names: Sequence[str], what: str = "columns") -> 
     """Refuse two columns of one name."""
     if repeated := sorted(name for name, count in Counter(names).items() if count > 1):
         raise ValueError(f"{where}: several {what} are called {quoted(repeated)}")
+
+
+def tell_stand_ins(title: str, matrix: Any, names: Sequence[str] = ()) -> list[str]:
+    """A note if a dense matrix holds a number that stands for missing values elsewhere.
+
+    Examples
+    --------
+    >>> tell_stand_ins("view 0", np.array([[1.0, 2.0], [3.0, -9999.0]]))
+    ['view 0: column 1 holds -9999, used as a number; if it stands for missing values, ...']
+    """
+    found = []
+    for number in STAND_INS:
+        columns = np.flatnonzero((matrix == number).any(axis=0))
+        if len(columns):
+            shown = repr(names[columns[0]]) if len(names) else columns[0]
+            more = f" and {len(columns) - 1} more" * (len(columns) > 1)
+            found.append(
+                f"{title}: column {shown}{more} holds {number}, used as a number; if it stands for "
+                "missing values, write these as NA or NaN"
+            )
+    return found
 
 
 def first_repeated(ids: list[str]) -> str:

@@ -223,7 +223,7 @@ def _block(name: str, matrix: Any, table: Any, where: str, named: bool = True) -
     if is_frame(matrix):
         columns, matrix = [str(column) for column in matrix.columns], matrix.to_numpy()
     if not sp.issparse(matrix) and _package(type(matrix)) != "dask":
-        matrix = np.asarray(matrix)
+        matrix = np.asarray(unmasked(matrix))
     return Block(name, matrix, table, columns)
 
 
@@ -316,13 +316,15 @@ def numbers_of(view: Any) -> Any:
 
 
 def unmasked(view: Any) -> Any:
-    """A masked array with NaN where it is masked; anything else as it is.
+    """A masked array, or a list of some, with NaN where it is masked; anything else as it is.
 
     Examples
     --------
     >>> unmasked(np.ma.masked_equal([[1, -9999]], -9999))
     array([[ 1., nan]])
     """
+    if isinstance(view, list | tuple) and any(isinstance(x, np.ma.MaskedArray) for x in view):
+        view = np.ma.array(view)
     return np.ma.filled(view.astype(float), np.nan) if isinstance(view, np.ma.MaskedArray) else view
 
 

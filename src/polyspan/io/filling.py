@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from polyspan.io.containers import unmasked
 from polyspan.io.samples import is_frame
 from polyspan.runtime.messages import first_few, plural, view_title
 
@@ -79,7 +80,7 @@ def _impute_one(view: Any, title: str, how: str, max_missing: float) -> tuple[An
         if np.isnan(view.data).any():
             raise ValueError(f"{title} is sparse and contains NaN: give it as a dense array")
         return view, ""
-    filled = fill(np.asarray(view, dtype=float), how, max_missing)
+    filled = fill(np.asarray(unmasked(view), dtype=float), how, max_missing)
     names = [view.columns, view.index] if is_frame(view) else []
     note = describe(filled, title, how, max_missing, *(list(map(str, axis)) for axis in names))
     if not note:

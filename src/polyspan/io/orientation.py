@@ -23,7 +23,11 @@ LABELS = re.compile(
     "truth|truelabel|labels?|class(es)?|targets?|groups?|clusters?|subtypes?|diagnos[ie]s|"
     "celltypes?|phenotype"
 )
-NOTED = re.compile("batch|plate|age|sex|gender")
+NOTED = re.compile(
+    "batch|plate|age|sex|gender|(os|pfs|pfi|dfs|dfi|dss|rfs|survival)(time|days|months|status|event)"
+    "?|vitalstatus|event|died|death|daysto(death|lastfollowup)|pam50.*|(tumou?r)?(stage|grade)|"
+    "relapse|recurrence|outcome|response"
+)
 MANY_ROWS, TIMES = 500, 5  # when a table seems to have features in rows
 
 

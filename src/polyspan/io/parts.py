@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from polyspan.io.columns import (
+    LABEL_NAMES,
     ROW_NUMBERS,
     all_whole,
     as_ids,
@@ -20,11 +21,12 @@ from polyspan.io.columns import (
     is_id_name,
     is_like_id,
     may_be_ids,
+    tell_stand_ins,
 )
 from polyspan.io.containers import annotated_kind, blocks
 from polyspan.io.ids import Table, id_columns, numbers_rows
 from polyspan.io.in_memory import held_tables
-from polyspan.io.one_file import load_file
+from polyspan.io.one_file import from_variables
 from polyspan.io.orientation import check_labels, check_rows, is_feature_name
 from polyspan.io.readers import (
     BIO,
@@ -151,13 +153,15 @@ def _read(path: Path, how: Reading, notes: list[str]) -> list[Part]:
     ending = check_file(path, BIO)
     if ending in BIO:
         return _annotated(path, read_annotated(path), how)
-    data = load_file(path, samples=how.samples)
+    contents = read_file(path)
+    matrices = list(contents) if ending in (".npy", ".mtx") else None
+    data = from_variables(path, contents, matrices, samples=how.samples)
     for name, view in zip(data.view_names, data.views, strict=True):
         if 0 in view.shape:
             raise ValueError(f"{path}: {name} is empty, its shape is {view.shape}")
     ids, id_name = None, ""
     if ending == ".npz":
-        ids, id_name = _ids_of_npz(path, list(how.id), data.views[0].shape[0])
+        ids, id_name = _ids_among(contents, list(how.id), data.views[0].shape[0])
     if how.id and ids is None:
         raise ValueError(
             f"{path} has no ids, so {setting('id')} cannot match it: leave it out to match by "
@@ -165,6 +169,17 @@ def _read(path: Path, how: Reading, notes: list[str]) -> list[Part]:
         )
     if data.labels.size:
         notes.append(f"{path} also holds labels, which are not used")
+    rest = [
+        name
+        for name, value in contents.items()
+        if getattr(value, "ndim", 0) == 2
+        and value.shape != (1, 1)
+        and name not in (*data.view_names, id_name)
+        and name.lower() not in LABEL_NAMES
+    ]
+    if rest:
+        verb = "are" if len(rest) > 1 else "is"
+        notes.append(f"{path} also holds {quoted(rest)}, which {verb} not used")
     several = len(data.views) > 1
     return [
         Part(str(path), name if several else "", view, ids, id_name)
@@ -172,8 +187,10 @@ def _read(path: Path, how: Reading, notes: list[str]) -> list[Part]:
     ]
 
 
-def _ids_of_npz(path: Path, wanted: list[str], n: int) -> tuple[list[str] | None, str]:
-    for name, value in read_file(path).items():
+def _ids_among(
+    contents: Mapping[str, Any], wanted: list[str], n: int
+) -> tuple[list[str] | None, str]:
+    for name, value in contents.items():
         asked = name in wanted if wanted else is_id_name(name)
         if asked and getattr(value, "shape", None) == (n,):
             return as_ids(value.tolist()), name
@@ -333,6 +350,7 @@ def _note_first_row(path: Path, names: list[str], nameless: bool, notes: list[st
 def _note_columns(
     path: str, matrix: Any, names: list[str], ids: list[str] | None, notes: list[str]
 ) -> None:
+    notes += tell_stand_ins(path, matrix, names)
     told = [j for j, name in enumerate(names) if is_like_id(name) and all_whole(matrix[:, j])]
     for name in (names[j] for j in told):
         notes.append(

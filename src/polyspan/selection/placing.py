@@ -178,7 +178,7 @@ class Placing(MultiViewClusterer):
     _near: list[list[tuple[np.ndarray, np.ndarray]]] = fitted()
     _view_scales: list[list[Scaling]] = fitted()
 
-    def predict(self, X: Any, *, abstain: float = 0.0, return_certainty: bool = False) -> Any:
+    def predict(self, X: Any, *, abstain: float = 0.01, return_certainty: bool = False) -> Any:
         """Find the clusters of new samples, without changing the fit.
 
         The nearest fitted samples in every view vote for their clusters; see `place`.
@@ -191,10 +191,10 @@ class Placing(MultiViewClusterer):
             They are scaled by the means and spreads of the fitted samples. A sample may lack views:
             give its row there as NaN throughout. If all of them lack a view, give None instead of
             it, or leave its name out.
-        abstain : float, default=0.0
+        abstain : float, default=0.01
             Samples get -1 where less than this share of the fitted samples are as far from their
-            neighbors: they are unlike all that were fitted. 0 never abstains; 0.01, the default of
-            ``polyspan predict``, is for samples farther than 99% of the fitted ones.
+            neighbors: they are unlike all that were fitted. 0.01 is for samples farther than 99% of
+            the fitted ones; 0 never abstains.
         return_certainty : bool, default=False
             Also return how certain each label is.
 
@@ -219,7 +219,7 @@ class Placing(MultiViewClusterer):
         ((30,), (30,))
         >>> model.predict([a[60:], None]).shape  # samples without the second view
         (30,)
-        >>> model.predict([100 + a[60:62], b[60:62]], abstain=0.01)
+        >>> model.predict([100 + a[60:62], b[60:62]])  # unlike all
         array([-1, -1])
         """
         check_params(type(self).__name__, {"abstain": abstain}, {"abstain": real(0, 1)})
