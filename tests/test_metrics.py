@@ -151,7 +151,11 @@ def test_kinds_of_labels():
         ([], [], r"not empty .* got shapes \(0,\) and \(0,\)"),
         ([[0], [1]], [[0], [1]], r"must be 1-D.* got shapes \(2, 1\)"),
         ([0, 1], 3, r"got shapes \(2,\) and \(\)"),
-        (np.array(["a", 1], object), [0, 1], "^labels_true and labels_pred must each be all numbers or all text"),
+        (
+            np.array(["a", 1], object),
+            [0, 1],
+            "^labels_true and labels_pred must each be all numbers or all text",
+        ),
     ],
 )
 def test_errors(true, pred, match):
