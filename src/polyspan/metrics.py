@@ -96,7 +96,7 @@ def clustering_scores(labels_true: Any, labels_pred: Any) -> dict[str, float]:
 def _marks(labels: Any) -> np.ndarray:
     """Labels as an array; a list as one of objects, so that None and NaN stay what they are."""
     if isinstance(labels, np.ma.MaskedArray):
-        return np.where(np.ma.getmaskarray(labels), None, labels.data)
+        labels = labels.tolist()  # None where it is masked
     return np.asarray(labels, dtype=None if hasattr(labels, "dtype") else object)
 
 
