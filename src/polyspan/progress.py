@@ -4,7 +4,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 Tell = Callable[..., Any]  # tell(done, total, text), or tell(done, total, text, seconds_left)
 MINUTE = 60.0
+PATIENCE = 3.0  # seconds without a bar
 _follower: ContextVar[Tell | None] = ContextVar("polyspan_follower", default=None)
 
 
@@ -30,13 +31,18 @@ def progress_bar() -> Iterator["Progress"]:
         BarColumn(bar_width=24),
         TextColumn("{task.fields[words]}"),
     )
-    console, terminal = Console(stderr=True), sys.stderr.isatty()
-    with Progress(*columns, console=console, transient=True, disable=not terminal) as bar:
-        if terminal:
+    console, seen = Console(stderr=True), has_eyes()
+    with Progress(*columns, console=console, transient=True, disable=not seen) as bar:
+        if seen:
             yield bar
         else:
             with _line_a_minute(bar):
                 yield bar
+
+
+def has_eyes() -> bool:
+    """Whether a bar can be drawn: standard error is a terminal, or shown in a notebook."""
+    return "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())
 
 
 @contextmanager
@@ -99,12 +105,13 @@ def showing(what: str) -> Iterator["Progress"]:
 
 
 @contextmanager
-def telling(what: str, verbose: int = 1) -> Iterator[Tell | None]:
+def telling(what: str, verbose: int | None = 1) -> Iterator[Tell | None]:
     """Yield ``tell(done, total, text)``, which shows how many steps are done.
 
     In a terminal this is a bar on standard error, elsewhere one line per step on standard output.
-    With ``verbose=0`` it yields None. Who knows how many seconds are left passes them, too;
-    otherwise all steps are taken to be alike.
+    With ``verbose=0`` it yields None; with None there is a bar after three seconds, if one can be
+    drawn. Who knows how many seconds are left passes them, too; otherwise all steps are taken to be
+    alike.
 
     Examples
     --------
@@ -118,9 +125,20 @@ def telling(what: str, verbose: int = 1) -> Iterator[Tell | None]:
     """
     if (outer := _follower.get()) is not None:
         yield outer
-    elif not verbose:
+    elif verbose == 0 or (verbose is None and not has_eyes()):
         yield None
-    elif not sys.stderr.isatty():
+    elif verbose is None:
+        started = time.perf_counter()
+        with ExitStack() as stack:
+
+            def late(*step: Any) -> None:
+                if _follower.get() is None and time.perf_counter() - started > PATIENCE:
+                    stack.enter_context(showing(what))
+                if (tell := _follower.get()) is not None:
+                    tell(*step)
+
+            yield late
+    elif not has_eyes():
         clock = time_left()
         yield lambda *step: print_step(what, clock(*step))
     else:

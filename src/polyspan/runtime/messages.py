@@ -12,6 +12,8 @@ from typing import Any
 
 OURS = ("polyspan", "sklearn")
 _one_at_a_time = threading.RLock()
+_held = ContextVar("polyspan_held", default=False)  # by this thread, or the one that started it
+_told: ContextVar[list[str] | None] = ContextVar("polyspan_told", default=None)
 
 
 @contextmanager
@@ -29,8 +31,35 @@ def own_warnings(*, record: bool = False) -> Iterator[Any]:
     >>> len(caught)
     1
     """
-    with _one_at_a_time, warnings.catch_warnings(record=record) as caught:
-        yield caught
+    if not _one_at_a_time.acquire(blocking=not _held.get()):
+        yield []  # a thread of a block that goes on: that has the filters
+        return
+    token = _held.set(True)
+    try:
+        with warnings.catch_warnings(record=record) as caught:
+            yield caught
+    finally:
+        _held.reset(token)
+        _one_at_a_time.release()
+
+
+@contextmanager
+def recording() -> Iterator[list[str]]:
+    """Collect what `warn_user` says in the block, in this thread only, instead of warning.
+
+    Examples
+    --------
+    >>> with recording() as told:
+    ...     warn_user("some samples are all zeros")
+    >>> told
+    ['some samples are all zeros']
+    """
+    told: list[str] = []
+    token = _told.set(told)
+    try:
+        yield told
+    finally:
+        _told.reset(token)
 
 
 def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> None:
@@ -44,6 +73,9 @@ def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> 
     >>> str(caught[0].message)
     'some samples are all zeros'
     """
+    if (told := _told.get()) is not None:
+        told.append(str(message))
+        return
     level, frame = 1, inspect.currentframe()
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in OURS:
         level, frame = level + 1, frame.f_back

@@ -3,14 +3,13 @@
 from polyspan.selection.consensus import consensus, find_camps, pairwise_nmi, rank_members
 from polyspan.selection.count import count_clusters, labels_for
 from polyspan.selection.estimator import ConsensusClusterer
-from polyspan.selection.pool import anchor_grid, default_members
+from polyspan.selection.pool import default_pool
 
 __all__ = [
     "ConsensusClusterer",
-    "anchor_grid",
     "consensus",
     "count_clusters",
-    "default_members",
+    "default_pool",
     "find_camps",
     "labels_for",
     "pairwise_nmi",

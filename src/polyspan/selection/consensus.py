@@ -1,10 +1,9 @@
 """What several clusterings of the same samples agree on: which count, and what they come to.
 
-- Members are ranked by agreement and by modularity, and weighed (`rank_members`).
+- Members are ranked by what the views say of them, and weighed (`rank_members`).
 - The consensus clusters the samples by how often the members put them together, in memory
   (`consensus`) or by chunks (`consensus_of_many`).
 - Where members fall into camps that disagree, there are rival clusterings (`find_rivals`).
-- Members for many samples are refined before (`refined`).
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +15,6 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
-from scipy.stats import rankdata
 from sklearn.utils import check_random_state
 
 from polyspan.chunked.workers import Cluster, Threads, bounds, workers_for
@@ -28,11 +26,10 @@ from polyspan.clustering.spectral import (
     spectral_clustering,
     unit_rows,
 )
-from polyspan.graphs.knn import entry_rows
 from polyspan.inputs.views import Views
 from polyspan.runtime.arrays import inverse_root
 from polyspan.runtime.threads import take_samples
-from polyspan.selection.evidence import EVERY, view_modularity
+from polyspan.selection.evidence import EVERY, Graphs, view_modularity
 from polyspan.solvers.eigen import highest_eigenpairs
 
 SHARE = 1 / 3  # of the members, the best, enter the consensus
@@ -43,9 +40,6 @@ SMALLEST = 0.15  # share of the votes that makes a camp
 APART = 0.85  # similarity between camps, as a share of that within them, below which they are two
 CUTS = 5  # of the tree that are looked at
 SAME = 0.9  # normalized mutual information from which two clusterings are one
-QUARTERS = 4  # of the samples, which move one after the other: all at once would change places
-ROUNDS = 30  # at most
-FEW = 1e-3  # of the samples, in a round that is the last
 
 Seed = int | np.random.RandomState | None
 Merge = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]  # labels, weights
@@ -60,13 +54,16 @@ def rank_members(
     groups: Sequence[str],
     modularities: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Score members by agreement and by modularity, and weigh them for the consensus.
+    """Score members by what the views say of their labels, and weigh them for the consensus.
 
-    The score is the rank by agreement with the other families plus the rank by modularity on the
-    views' neighbor graphs. A block of like members cannot raise its own agreement, and where
-    agreement misleads, because families err together, the views object. The best third enter the
-    consensus, five at least. Every group among them (a family in one scaling) has one vote, but
-    like members tend to err together: a family with g groups there has the root of g votes.
+    The score is the mean over the views, and over their graphs of neighbors and of self-expression,
+    of the squared modularity: a clustering that is clear on some graphs counts more than one that
+    is so-so on all, and graphs without clusters (a view of noise; self-expression, where there are
+    no subspaces) decide nothing. The best third enter the consensus, five at least. Every group
+    among them (a family in one scaling) has one vote, but like members tend to err together: a
+    family with g groups there has the root of g votes.
+
+    How the rule was chosen, and what else was tried: `benchmarks/rule.py`.
 
     Parameters
     ----------
@@ -76,8 +73,8 @@ def rank_members(
         Which members are of one kind.
     groups : m strings
         Which members share a vote: a family in one scaling.
-    modularities : (m, v) array
-        Modularity of every member's labels in every view.
+    modularities : (m, v, 2) array
+        Modularity of every member's labels on the two graphs of every view.
 
     Returns
     -------
@@ -85,7 +82,7 @@ def rank_members(
         Mean over the other families of the mean normalized mutual information with their members;
         with a single family, with the other members.
     scores : (m,) array
-        Mean of the ranks by agreement and by modularity, from 0 to 1.
+        Mean squared modularity; what is negative counts as 0.
     weights : (m,) array
         0 for members that are left out; the sum is 1, that of every group of a family the same.
 
@@ -93,18 +90,17 @@ def rank_members(
     --------
     >>> labels = np.array([[0, 0, 1, 1]] * 5 + [[0, 1, 0, 1]])
     >>> families = ["a", "a", "b", "b", "c", "c"]
-    >>> found = rank_members(labels, families, families, np.ones((6, 1)))
+    >>> modularities = np.repeat([0.5, 0.1], [5, 1])[:, None, None] * np.ones((1, 2))
+    >>> found = rank_members(labels, families, families, modularities)
     >>> found[0].round(2), found[2].round(2)
     (array([0.75, 0.75, 0.75, 0.75, 1.  , 0.  ]), array([0.17, 0.17, 0.17, 0.17, 0.33, 0.  ]))
     """
     A = pairwise_nmi(labels)
     m, kinds = len(A), np.array(families)
     agreement = _agreement(A, kinds)
-    # Rounded, so that members with the same labels have one rank in any order of the samples.
-    ranks = [rankdata(values.round(9)) for values in (agreement, modularities.mean(axis=1))]
-    scores = sum(ranks) / (2 * m)
+    scores = np.mean(np.maximum(modularities, 0) ** 2, axis=(1, 2))
     limit = np.sort(scores)[::-1][min(m, max(FEWEST, int(np.ceil(SHARE * m)))) - 1]
-    used = scores >= limit - 1e-12  # equal ones alike
+    used = scores >= limit - 1e-9  # members with equal labels alike, in any order of the samples
     weights = np.zeros(m)
     for kind in np.unique(kinds[used]):
         alike = used & (kinds == kind)
@@ -389,7 +385,7 @@ class Merged(NamedTuple):
 def merge_members(
     rows: list[dict[str, Any]],
     labels: np.ndarray,
-    graphs: Sequence[Sequence[sp.csr_array]],
+    graphs: Sequence[Sequence[Graphs]],
     merge: Merge,
     part: Any,
 ) -> Merged:
@@ -401,7 +397,7 @@ def merge_members(
     merged, certainty = merge(labels, weights)
     nearness = pairwise_nmi(np.vstack([merged[part], some]))[0, 1:]
     names = ("agreement", "modularity", "score", "weight", "nearness")
-    columns = zip(agreement, quality.mean(axis=1), scores, weights, nearness, strict=True)
+    columns = zip(agreement, quality.mean(axis=(1, 2)), scores, weights, nearness, strict=True)
     for row, values in zip(rows, columns, strict=True):
         row |= dict(zip(names, map(float, values), strict=True))
     return Merged(merged, certainty, int(np.argmax(np.where(weights > 0, nearness, -1))))
@@ -464,7 +460,7 @@ def find_rivals(
     labels: np.ndarray,
     rows: list[dict[str, Any]],
     main: np.ndarray,
-    graphs: list[list[sp.csr_array]],
+    graphs: list[list[Graphs]],
     n_clusters: int,
     seed: int,
     merge: Merge | None = None,
@@ -508,7 +504,7 @@ def find_rivals(
                     "members": np.concatenate([members[k] for k in camp]).tolist(),
                     "share": len(camp) / len(members),
                     "similarity": similarity,
-                    "modularity": view_modularity(graphs, merged[part]).tolist(),
+                    "modularity": view_modularity(graphs, merged[part])[:, 0].tolist(),
                 }
             )
     return rivals
@@ -520,135 +516,3 @@ def _vote(labels: np.ndarray, scores: np.ndarray, members: np.ndarray, merge: Me
     if len(better) == 1:
         return labels[better[0]]
     return merge(labels[better], np.full(len(better), 1 / len(better)))[0]
-
-
-# ---- local moves ---------------------------------------------------------------------------------
-
-
-def refined(
-    graphs: Sequence[Sequence[sp.csr_array]], labels: np.ndarray, random_state: int
-) -> np.ndarray:
-    """Refine the clusterings of all members on the links that they agree on.
-
-    Among many samples the members are cheap, and many of their errors are single samples on the
-    wrong side of a border. Their neighbors in the views tell which side is right, but a view may
-    also link samples of different clusters, for reasons of its own. So a link counts as far as the
-    members put its two ends together::
-
-        A_ij = mean of the views' neighbor graphs at (i, j) x share of the members with l_i = l_j
-
-    and a sample moves to the cluster that raises the modularity of the labels on A most, as in the
-    first phase of Louvain's method, but from a given clustering and with no cluster lost.
-
-    Parameters
-    ----------
-    graphs : list of lists of (n, n) csr_array
-        Symmetric neighbor graphs, one list for each view.
-    labels : (m, n) array
-        One row of labels per member.
-    random_state : int
-        Seed of the order in which samples move.
-
-    Returns
-    -------
-    (m, n) array
-
-    References
-    ----------
-    V. D. Blondel, J.-L. Guillaume, R. Lambiotte, E. Lefebvre, "Fast unfolding of communities in
-    large networks", Journal of Statistical Mechanics (2008).
-
-    Examples
-    --------
-    >>> A = sp.csr_array(np.kron(np.eye(2), np.ones((3, 3)) - np.eye(3)))
-    >>> refined([[A]], np.array([[0, 0, 0, 0, 1, 1], [0, 0, 0, 1, 1, 1]]), 0)
-    array([[0, 0, 0, 1, 1, 1],
-           [0, 0, 0, 1, 1, 1]])
-    """
-    A = agreed_links(graphs, labels)
-    return np.array([refine(A, row, random_state) for row in labels])
-
-
-def agreed_links(graphs: Sequence[Sequence[sp.csr_array]], labels: np.ndarray) -> sp.csr_array:
-    """Mean of the views' graphs; a link counts as far as the clusterings put its ends together.
-
-    Examples
-    --------
-    >>> A = sp.csr_array(np.array([[0.0, 1.0, 1.0], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]))
-    >>> agreed_links([[A], [A, A]], np.array([[0, 0, 1], [0, 0, 0]])).toarray()
-    array([[0. , 1. , 0.5],
-           [1. , 0. , 0. ],
-           [0.5, 0. , 0. ]])
-    """
-    mean: Any = sum(sum(of_view) / len(of_view) for of_view in graphs) / len(graphs)
-    A = sp.csr_array(mean)
-    i, j = entry_rows(A), A.indices
-    together = np.zeros(len(j), dtype=np.int32)
-    for row in labels:
-        together += row[i] == row[j]
-    A.data = A.data * together / len(labels)
-    A.eliminate_zeros()
-    return A
-
-
-def refine(A: sp.csr_array, labels: np.ndarray, random_state: int = 0) -> np.ndarray:
-    """Move samples between the clusters as long as the modularity on a graph grows.
-
-    A quarter of the samples move at a time, in up to thirty rounds. The samples of a cluster that
-    nobody would be left in keep it.
-
-    Parameters
-    ----------
-    A : (n, n) csr_array
-        Symmetric graph without loops.
-    labels : (n,) array
-        Clusters to start from.
-    random_state : int, default=0
-        Seed of the order in which samples move.
-
-    Returns
-    -------
-    (n,) array of int
-        Clusters from 0 on, as many as there were.
-
-    Examples
-    --------
-    >>> A = sp.csr_array(np.kron(np.eye(2), np.ones((3, 3)) - np.eye(3)))
-    >>> refine(A, np.array([0, 0, 0, 0, 1, 1]))
-    array([0, 0, 0, 1, 1, 1])
-    """
-    before = np.unique(labels, return_inverse=True)[1]
-    now, n, c = before.copy(), len(before), int(before.max()) + 1
-    degrees = np.asarray(A.sum(axis=1)).ravel()
-    shares = degrees / (degrees.sum() or 1.0)
-    order = np.random.RandomState(random_state).permutation(n)
-    quarters = [(rows, A[rows]) for rows in np.array_split(order, min(QUARTERS, n))]
-    for _ in range(ROUNDS):
-        moved = sum(_move(*quarter, now, degrees, shares, c) for quarter in quarters)
-        if moved <= FEW * n:
-            break
-    while len(gone := np.setdiff1d(before, now)):
-        back = np.isin(before, gone)
-        now[back] = before[back]
-    return now
-
-
-def _move(
-    rows: np.ndarray,
-    A: sp.csr_array,
-    labels: np.ndarray,
-    degrees: np.ndarray,
-    shares: np.ndarray,
-    c: int,
-) -> int:
-    """Move some samples, whose rows of the graph are A, to their best clusters; how many moved."""
-    i, now = np.arange(len(rows)), labels[rows]
-    places = entry_rows(A) * c + labels[A.indices]
-    links = np.bincount(places, weights=A.data, minlength=len(rows) * c).reshape(-1, c)
-    expected = degrees[rows, None] * np.bincount(labels, weights=shares, minlength=c)
-    expected[i, now] -= degrees[rows] * shares[rows]  # its own place in its cluster
-    gain = links - expected
-    best = np.argmax(gain, axis=1)
-    better = gain[i, best] > gain[i, now] + 1e-12 * degrees[rows]
-    labels[rows[better]] = best[better]
-    return int(np.sum(better))

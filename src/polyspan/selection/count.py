@@ -1,7 +1,7 @@
 """Estimate the number of clusters without labels: a short list, with the evidence.
 
-One rule uses solutions of `GRMSC`, or of `AnchorGRMSC` where there are too many samples for it;
-two use the neighbor graphs of the views. `ConsensusClusterer` counts by the same rules.
+One rule uses graphs of self-expression, with and without neighbors; two use the neighbor graphs of
+the views. `ConsensusClusterer` counts by the same rules.
 
 **The graphs.** Every view has a neighbor graph, the mean over a few scalings, and the mean of these
 graphs fuses the views. The mean graph and the graph of each view are clustered into every number
@@ -28,7 +28,7 @@ not. The list is in the order of the votes.
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
@@ -37,18 +37,13 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_random_state
 
-from polyspan.chunked.workers import Threads
-from polyspan.clustering.affinity import affinity_matrix
 from polyspan.clustering.spectral import cluster_rows, graph_eigenvectors, quiet_kmeans, unit_rows
 from polyspan.graphs.knn import mean_of_graphs, neighbor_graph
 from polyspan.inputs.choice import scalings_for
 from polyspan.inputs.params import check_params, device_or_none, integer, seed
 from polyspan.inputs.scaling import Scale, Scaling, numpy_views, scaling_per_view
 from polyspan.inputs.views import Views, check_views
-from polyspan.methods.anchor_grmsc.anchors import embed, link_spectrum
-from polyspan.methods.anchor_grmsc.estimator import AnchorGRMSC
-from polyspan.methods.grmsc import GRMSC
-from polyspan.progress import Tell
+from polyspan.methods.selfgraph import SelfGraph
 from polyspan.runtime.cache import sharing
 from polyspan.runtime.devices import check_device
 from polyspan.runtime.messages import plural
@@ -61,14 +56,10 @@ from polyspan.selection.evidence import (
     sample_of,
     tell_drawn,
 )
-from polyspan.selection.pool import anchor_solves, exact_solves, exactly
-from polyspan.solvers.loop import OutOfTime, stopping
 
 FEWEST = 4  # samples in a mean cluster, if no limit is given
 N_CANDIDATES = 8  # numbers of clusters whose stability is measured
-ANCHORS = 500  # anchors of the solutions whose spectra are used
-COUNTED = 20_000  # samples whose solutions are used where there are more
-SEEN = 4_000  # samples whose graphs are used where there are more
+SEEN = 4_000  # samples that are looked at where there are more
 MOST = 150  # clusters in these graphs, if no limit is given
 N_SCALINGS = 2  # of the graphs, the first of those that suit the views
 LONGEST = 5  # numbers on the list
@@ -114,17 +105,16 @@ def count_clusters(
     views: Any,
     random_state: int | np.random.RandomState | None = None,
     max_clusters: int | None = None,
-    progress: Tell | None = None,
     device: str | None = None,
     deadline: float | None = None,
 ) -> tuple[int, Evidence]:
     """Estimate the number of clusters: a short list by three rules; the answer is its first.
 
     - ``"settings"``: a graph with c clear clusters has c large eigenvalues and a gap after them.
-      The spectra of the sparse affinities of several settings of `GRMSC` are averaged, and the
-      numbers with the largest gaps are the candidates. Every setting is clustered into each
-      candidate number, and stability is the mean adjusted Rand index between settings: with a wrong
-      number, each setting splits or joins clusters differently. The score is gap times stability.
+      The spectra of several settings of `SelfGraph` are averaged, and the numbers with the largest
+      gaps are the candidates. Every setting is clustered into each candidate number, and stability
+      is the mean adjusted Rand index between settings: with a wrong number, each setting splits or
+      joins clusters differently. The score is gap times stability.
     - ``"views"``: the mean of the views' neighbor graphs is clustered into every number, and so is
       the graph of each view. The score is the modularity of the fused clusters on the views' graphs
       times their agreement with the views' own clusters (mean adjusted Rand index).
@@ -137,10 +127,7 @@ def count_clusters(
     (`shortlist`).
     Several of them may be right: data can have coarse clusters and fine ones within them.
 
-    With more than 4,000 samples (10,000 with a GPU as ``device``), settings of `AnchorGRMSC` with
-    500 anchors are used instead, fitted to at most 20,000 samples drawn at random. Two samples are
-    then linked by the anchors they share; the eigenvalues are those of this normalized affinity,
-    which are the squared singular values of the links.
+    Of more than 4,000 samples so many are looked at, drawn at random.
 
     Stability is not measured on subsamples of a solved affinity: the links would stay the same,
     and small pieces would be found again whatever the data. On noise, such a stability grows with
@@ -150,16 +137,13 @@ def count_clusters(
     Parameters
     ----------
     views : list, tuple or dict of (n, d_k) arrays, or one (n, d) array
-        The views, as for any method. Samples may lack some (rows of NaN); where there are too many
-        of them for `GRMSC`, the rule ``"settings"`` is then left out.
+        The views, as for any method. Samples may lack some (rows of NaN).
     random_state : int, RandomState or None, default=None
         Seeds k-means.
     max_clusters : int, default=None
-        Largest number to consider; None is n / 4, and at most 100 where anchors are used.
-    progress : callable, default=None
-        Called as ``progress(done, total, text)``.
+        Largest number to consider; None is n / 4, and at most 150.
     device : str or None, default=None
-        Where to compute, such as ``"cuda"``, see `GRMSC`.
+        Where to compute, such as ``"cuda"``, see `SelfGraph`.
     deadline : float, default=None
         Time of `time.perf_counter` after which no more solutions are computed. The neighbor graphs
         come first, and their smallest numbers of clusters are always measured. The result then
@@ -178,11 +162,11 @@ def count_clusters(
         the list to the next larger one (`nesting`). ``graph``: all
         that was measured on the neighbor graphs. Of the rule ``"settings"``: ``candidates``
         (numbers, the largest gap first), ``gaps`` and ``stability`` (one for each candidate;
-        stability is 1 where there is only one setting, from about 3,500 samples until anchors are
-        used), ``scores`` (gap times stability, divided by the largest), ``votes`` (for each number,
-        how many settings have their largest gap there), ``eigenvalues`` (the mean spectrum, largest
-        first) and ``settings``; without any solution, these are of the mean graph. ``chosen`` is
-        the answer, and ``drawn`` says what was missed if not all samples were looked at.
+        stability is 1 where there is only one setting), ``scores`` (gap times stability, divided by
+        the largest), ``votes`` (for each number, how many settings have their largest gap there),
+        ``eigenvalues`` (the mean spectrum, largest first) and ``settings``; without any setting,
+        these are of the mean graph. ``chosen`` is the answer, and ``drawn`` says what was missed if
+        not all samples were looked at.
 
     Examples
     --------
@@ -203,41 +187,30 @@ def count_clusters(
     number = int(check_random_state(random_state).randint(2**31))
     with sharing():
         part = all_of(check_views(views, missing=True))
-        exact = exactly(part.views, device)
-        return count(part, number, exact, max_clusters, progress, device, deadline)
+        return count(part, number, max_clusters, device, deadline)
 
 
 def count(
     part: Part,
     seed: int,
-    exact: bool,
     max_clusters: int | None = None,
-    progress: Tell | None = None,
     device: str | None = None,
     deadline: float | None = None,
-    scales: Sequence[Scale] | None = None,
+    scales: Sequence[Sequence[Scaling]] | None = None,
 ) -> tuple[int, Evidence]:
-    """Do the work of `count_clusters`; call it inside `sharing`.
-
-    ``exact`` says whether there are few enough samples for `GRMSC`, and ``scales`` are the scalings
-    of their graphs.
-    """
+    """Do the work of `count_clusters` in these scalings; call it inside `sharing`."""
     views, n = part.views, part.views.n_samples
     check_countable(n)
-    limit = min(max(2, n // FEWEST) if max_clusters is None else max_clusters, n - 1)
-    if not exact:
-        limit = min(limit, ANCHORS // 5 if max_clusters is None else COUNTED - 1)
     few = sample_of(views, SEEN, seed)
-    most = min(limit, few.n_samples - 1, MOST if max_clusters is None else limit)
+    if scales is None:
+        scales = scalings_for(views)[:N_SCALINGS]
+    most = min(n // FEWEST, MOST) if max_clusters is None else max_clusters
+    most = min(max(2, most), few.n_samples - 1)
     graphs = None
     with suppress(MemoryError, ValueError):  # if no scaling is possible
         graphs = embed_graphs(view_graphs(few, scales), most)
     measured = {} if graphs is None else measure_numbers(graphs, deadline)
-    spectra: list[Spectrum] = []
-    if deadline is None or time.perf_counter() < deadline:
-        with suppress(OutOfTime), stopping(deadline):
-            for spectrum in _spectra(part, limit, seed, exact, progress, device):
-                spectra.append(spectrum)
+    spectra = list(_spectra(few, scales, most, device, deadline))
     if not spectra and graphs is None:
         raise ValueError("No number of clusters could be estimated in this time: pass n_clusters.")
     if not spectra and graphs is not None:
@@ -278,49 +251,26 @@ def check_countable(n: int) -> None:
         )
 
 
-# ---- solutions -----------------------------------------------------------------------------------
+# ---- settings of self-expression -----------------------------------------------------------------
 
 
 def _spectra(
-    part: Part, limit: int, seed: int, exact: bool, progress: Tell | None, device: str | None
+    views: Views,
+    scales: Sequence[Sequence[Scaling]],
+    most: int,
+    device: str | None,
+    deadline: float | None,
 ) -> Iterator[Spectrum]:
-    """``limit + 1`` eigenvalues of the graph of every setting; AnchorGRMSC needs every view."""
-    views = part.views if exact else sample_of(part.views, COUNTED, seed)
-    n, method = views.n_samples, "GRMSC" if exact else "AnchorGRMSC"
-    settings = exact_solves(n) if exact else anchor_solves(min(n, max(ANCHORS, 2 * limit)))
-    if part.lacking and not exact:
-        settings = []
-    for done, setting in enumerate(settings):
-        if progress is not None:
-            progress(done, len(settings), f"number of clusters: {method} {setting}")
-        try:
-            if exact:
-                affinity = exact_affinity(views, setting, device)
-                w, V, _ = graph_eigenvectors(affinity, limit + 1)
-            else:
-                w, V = _anchor_eigenvectors(views, setting, limit + 1, seed)
-        except MemoryError:
-            if setting["scale"] == "unit":
-                raise
-            continue  # this scaling makes wide sparse views dense, the other does not
-        yield Spectrum(setting, w[::-1], V[:, ::-1])
-
-
-def exact_affinity(views: Views, setting: dict[str, Any], device: str | None) -> np.ndarray:
-    """The sparse affinity of a setting of `GRMSC`; a consensus needs most of these anyway."""
-    Z = GRMSC(2, **setting, device=device).represent(views)  # the same for any number of clusters
-    return affinity_matrix(Z, "sparse", 10).toarray()
-
-
-def _anchor_eigenvectors(
-    views: Views, setting: dict[str, Any], c: int, seed: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues of the graph of a setting of `AnchorGRMSC`, ascending, and eigenvectors."""
-    model = AnchorGRMSC(2, **setting, random_state=seed).fit(views)
-    with Threads(model.n_jobs) as workers:
-        Z = model.representation_.T
-        w, graph = link_spectrum(workers, [Z], c, model.n_kept)
-        return w, embed(Z, graph)
+    """``most + 1`` eigenvalues of the graph of every setting of `SelfGraph`, if there is time."""
+    k = min(NEIGHBORS, views.n_samples - 1)
+    for scale, near in product(scales, (None, k)):
+        if deadline is not None and time.perf_counter() > deadline:
+            return
+        model = SelfGraph(2, scale=list(scale), n_neighbors=near, device=device)
+        with suppress(MemoryError, ValueError):  # too wide to be dense, or too large unscaled
+            outcome = model.solve(views, numpy_views(views, scale))
+            w, V = top_eigenvectors(outcome.W, most + 1)
+            yield Spectrum({"scale": list(scale), "n_neighbors": near}, w, V)
 
 
 def _compare_settings(spectra: list[Spectrum], seed: int) -> Evidence:

@@ -2,19 +2,20 @@
 
 Without labels there is no way to tell which setting is good, but good settings tend to find the
 same clusters, while bad ones each find their own. So the samples are clustered by many members,
-each a method with its settings and scaling. Each member is scored by how well its labels agree with
-those of other families of methods, and by what the views say of them; the samples are clustered
-once more by how often the best third put them together.
+each a method with its settings and scaling. Each member is scored by what the views say of its
+labels; the samples are clustered once more by how often the best third put them together.
 """
 
 import html
-import math
 import time
-import warnings
 from collections.abc import Sequence
+from functools import partial
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import clone
 from sklearn.utils import check_random_state, estimator_html_repr
 
 from polyspan.base import About, Labels, MultiViewClusterer, TakesFiles
@@ -24,40 +25,27 @@ from polyspan.inputs.choice import choose_scaling, scalings_for
 from polyspan.inputs.params import PerView, device_or_none, fitted, integer, param, real
 from polyspan.inputs.scaling import SCALES, Scale, Scaling, scaling_per_view
 from polyspan.inputs.views import Views
-from polyspan.progress import Tell, telling
+from polyspan.progress import telling
 from polyspan.runtime.arrays import Array
 from polyspan.runtime.cache import sharing
 from polyspan.runtime.devices import check_device
 from polyspan.runtime.memory import known_memory
-from polyspan.runtime.messages import own_warnings, plural, view_title
+from polyspan.runtime.messages import plural, recording, view_title
 from polyspan.selection import pool
-from polyspan.selection.consensus import FEWEST, find_rivals, merge_members, merging, refined
-from polyspan.selection.count import N_SCALINGS, Evidence, check_countable, count, labels_for
-from polyspan.selection.evidence import Part, all_of, draw_part, scaled_graphs, view_modularity
+from polyspan.selection.consensus import FEWEST, find_rivals, merge_members, merging
+from polyspan.selection.count import Evidence, check_countable, count, labels_for
+from polyspan.selection.evidence import Part, all_of, draw_part, evidence_graphs, view_modularity
 from polyspan.selection.placing import Placing, kept_for_placing
-from polyspan.selection.structure import Structure, find_structure
+from polyspan.selection.structure import LATE, Structure, find_structure, untested
 
-MANY_SCALINGS = 2  # vote where solutions are not exact: the best, and one other
+N_SCALINGS = 2  # vote: the best, and one other
 
 
 class Scalings(NamedTuple):
     """How the views are scaled."""
 
     voting: list[tuple[Scaling, ...]]  # in which the pool runs, one per view in each
-    best: list[Scaling]  # of every view
-    sentences: list[str]  # likewise: how it is scaled, and why
-    counting: list[tuple[Scaling, ...]] | None  # for the number of clusters; None if one is given
-
-
-class Setting(NamedTuple):
-    """What is settled before any work."""
-
-    started: float  # as of `time.perf_counter`
-    deadline: float | None
-    seed: int
-    large: bool  # whether the views are dask arrays
-    part: Part  # samples that are looked at
-    exact: bool  # whether they are few enough for `GRMSC`
+    sentences: list[str]  # for every view, how it is scaled, and why
 
 
 def count_or_auto(value: Any) -> str | None:
@@ -75,47 +63,57 @@ def scaling_or_auto(value: Any) -> str | None:
 
 
 def several_clusterers(value: Any) -> str | None:
-    """Check that a value is None or a list of polyspan's estimators."""
-    if value is None or (
+    """Check that a value is None, "thorough", or a list of polyspan's estimators."""
+    if value is None or (isinstance(value, str) and value == "thorough"):
+        return None
+    if (
         isinstance(value, list | tuple)
         and len(value) > 0
         and all(isinstance(estimator, MultiViewClusterer) for estimator in value)
     ):
         return None
-    return "None, or a list of polyspan's estimators such as [GRMSC(), ConcatSpectral()]"
+    return "None, 'thorough', or a list of polyspan's estimators such as [GRMSC(), MeanGraph()]"
+
+
+def jobs(value: Any) -> str | None:
+    """Check that a value is a number of threads as in scikit-learn."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    return None if value is None or (whole and value != 0) else "an integer other than 0, or None"
 
 
 class ConsensusClusterer(Placing, TakesFiles):
     """Cluster by what many methods and settings agree on; no labels, no tuning.
 
-    The default pool has members of several families, each in the scalings that suit the data: late
-    fusion (`MeanGraph`, `NEMO`, `CGD`, `SNF`), early fusion (`ConcatSpectral`, `ConcatKMeans`),
-    an ensemble (`FastMICE`) and subspaces (`GRMSC`, with and without the second order). With more
-    than 4,000 samples (10,000 with a GPU as ``device``) `AnchorGRMSC` and `LMVSC` replace `GRMSC`,
-    `NEMO`, `CGD` and `SNF` leave, and two scalings vote: the one that suits every view best, and
-    one other. `print(model)` lists what ran.
+    The default pool has ten members in each of two scalings that suit the data, each about as cheap
+    as `MeanGraph`: graphs of neighbors (`MeanGraph`), graphs of self-expression (`SelfGraph`), both
+    added, the graph of all features (`ConcatSpectral`) and k-means (`ConcatKMeans`). It is the same
+    for any number of samples. `print(model)` lists what ran.
 
-    A member is ranked by its agreement with the members of other families (mean normalized mutual
-    information) and by the modularity of its clusters on the neighbor graphs of the views. The
-    best third by the sum of both ranks enter the consensus, where a family in g scalings has the
-    root of g votes; the samples are clustered (spectral clustering) by how often they put them
-    together.
+    A member is ranked by what the views say of its labels: the mean squared modularity on their
+    graphs of neighbors and of self-expression. The best third enter the consensus, where a family
+    in g scalings has the root of g votes; the samples are clustered (spectral clustering) by how
+    often they put them together.
 
     Parameters
     ----------
     n_clusters : int or "auto", default="auto"
         Number of clusters. ``"auto"`` uses `count_clusters`, which is often wrong and never gives
         1: pass the number if you know it.
-    members : list of estimators, default=None
+    members : list of estimators or "thorough", default=None
         The methods that vote, each with its parameters; their ``n_clusters`` and ``random_state``
-        are set by the consensus. None is the default pool.
+        are set by the consensus. None is the default pool. ``"thorough"`` adds `GRMSC`, `FastMICE`,
+        `SNF` and `CGD`, which take ten to a hundred times as long; docs/choosing-without-labels.md
+        says where they help.
     scale : {"auto", "unit", "standard+unit", "standard", None} or one per view, default="auto"
         Scaling of the default pool. ``"auto"`` decides for every view from its values which
-        scalings suit it (``scaling_``); each of them votes.
+        scalings suit it (``scaling_``): the best votes, and one other.
     budget : float, default=None
-        Seconds after which no new member is started, and one at work is stopped; at least one
-        runs, the cheap ones first. With a budget the result depends on the speed of the machine.
-        None runs all members.
+        Seconds after which members at work are stopped, and the answer is what those before them
+        agree on; the first always runs. With a budget the result depends on the speed of the
+        machine. None runs all members.
+    n_jobs : int or None, default=None
+        Members that run at the same time, each on one core; None is 1, or what a joblib context
+        says, and -1 is all cores. Labels do not depend on it.
     device : str or None, default=None
         Where the members of the default pool compute if they have a parameter ``device``, such as
         ``"cuda"``; see `GRMSC`. Members that you pass keep their own devices.
@@ -123,9 +121,10 @@ class ConsensusClusterer(Placing, TakesFiles):
         As in `GRMSC`: the columns of each view when X is one matrix.
     random_state : int, RandomState or None, default=None
         Seeds k-means; one seed serves all members.
-    verbose : int, default=0
-        1 shows progress and the time left, and makes ``print(model)`` list the members by family
-        and scaling instead of by family.
+    verbose : int or None, default=None
+        None shows progress and the time left after three seconds, in a terminal or notebook; 0
+        never does, and 1 always, and makes ``print(model)`` list the members by family and scaling
+        instead of by family.
 
     Attributes
     ----------
@@ -144,9 +143,7 @@ class ConsensusClusterer(Placing, TakesFiles):
         when it did not run), ``weight`` in the consensus, ``seconds``, ``status`` (``"ok"``,
         ``"failed"`` or ``"not run"``) and ``reason``. `pandas.DataFrame` takes it as it is.
     member_labels_ : (m, n) array
-        Labels of the members that ran, in the order of their rows in ``table_``; with more than
-        4,000 samples (10,000 on a GPU) after `polyspan.selection.consensus.refined`, unless they
-        are in dask arrays.
+        Labels of the members that ran, in the order of their rows in ``table_``.
     scaling_ : list of str
         One sentence for every view: how it is scaled, and why.
     alternatives_ : list of dict
@@ -164,6 +161,9 @@ class ConsensusClusterer(Placing, TakesFiles):
         with the others, or decides alone; see docs/structure.md.
     modularity_ : list of float
         What every view says of the consensus: the modularity of ``labels_`` on its neighbor graph.
+    view_weights_ : list of dict
+        One row per view: ``view``, the modularity of ``labels_`` on its graphs of ``neighbors`` and
+        of ``self_expression``, and ``weight``, the share of the view in the score of the consensus.
     evidence_ : dict
         What `count_clusters` measured; empty if the number was given.
     best_estimator_ : estimator
@@ -172,16 +172,17 @@ class ConsensusClusterer(Placing, TakesFiles):
     Notes
     -----
     A sample may lack views: give its row there as NaN throughout (dense views only). Then only
-    members that allow this run: `MeanGraph` and, up to 4,000 samples, `NEMO` and `GRMSC`. With more
-    than 20,000 samples neighbors are approximate: labels depend a little on the order of samples.
+    members that allow this run: `MeanGraph` and `SelfGraph`. Among more than 5,000 samples links of
+    self-expression are sought among the nearest, and among more than 20,000 these are approximate:
+    labels depend a little on the order of samples.
 
     Views may also be dask arrays, which need not fit into memory; they are fitted on the active
     ``distributed.Client``, if there is one, and otherwise read in chunks. The pool is then
     `MeanGraph` and `AnchorGRMSC`. All values are checked, but whatever else looks at values looks
-    at 20,000 samples drawn at random: the scalings, ``structure_``, the number of clusters, and
-    the agreement and modularity by which members are ranked and camps are found. The consensus is
-    of all samples. Only the drawn samples are kept: `predict` and `place` compare new samples with
-    these. ``labels_by_k_`` has ``labels_`` only, and there is no ``device`` on a cluster.
+    at 20,000 samples drawn at random: the scalings, ``structure_``, the number of clusters, and the
+    modularity by which members are ranked and camps are found. The consensus is of all samples.
+    Only the drawn samples are kept: `predict` and `place` compare new samples with these.
+    ``labels_by_k_`` has ``labels_`` only, and there is no ``device`` on a cluster.
 
     Examples
     --------
@@ -205,11 +206,12 @@ class ConsensusClusterer(Placing, TakesFiles):
     n_clusters: int | str = param(  # type: ignore[assignment]
         count_or_auto, default="auto", kw_only=False
     )
-    members: Sequence[MultiViewClusterer] | None = param(several_clusterers, default=None)
+    members: Sequence[MultiViewClusterer] | str | None = param(several_clusterers, default=None)
     scale: Scale = param(scaling_or_auto, default="auto")
     budget: float | None = param(real(0, none="no limit"), default=None)
+    n_jobs: int | None = param(jobs, default=None)
     device: str | None = param(device_or_none, default=None)
-    verbose: int = param(integer(0), default=0)
+    verbose: int | None = param(integer(0, none="after three seconds"), default=None)
 
     certainty_: np.ndarray | None = fitted()
     n_clusters_: int = fitted()
@@ -220,6 +222,7 @@ class ConsensusClusterer(Placing, TakesFiles):
     labels_by_k_: dict[int, np.ndarray] = fitted()
     structure_: str = fitted()
     structure_evidence_: Structure = fitted()
+    view_weights_: list[dict[str, Any]] = fitted()
     evidence_: Evidence = fitted()
     best_estimator_: Any = fitted()
 
@@ -246,93 +249,89 @@ class ConsensusClusterer(Placing, TakesFiles):
 
     def solve(self, views: Views, Xs: list[Array]) -> Labels:
         """Fit the members and find what they agree on."""
-        with known_memory():
-            setting = self._settle(views)
-            _, deadline, seed, large, part, exact = setting
-            scalings = self._scalings(part.views, exact and not large)
-            structure = find_structure(part.views, scalings.best, seed, deadline, part.among)
-            with sharing(), telling(type(self).__name__, self.verbose) as tell:
-                c, evidence = self._count(setting, scalings, tell)
-                fits = self._fit_members(views, setting, scalings, c, tell)
-                near, graphs = scaled_graphs(part.views, scalings.voting)
-                labels = fits.labels if large or exact else refined(graphs, fits.labels, seed)
-                merge = merging(views if large else None, c, seed)
-                merged = merge_members(fits.ran, labels, graphs, merge, part.rows)
-                rivals = find_rivals(
-                    labels, fits.ran, merged.labels, graphs, c, seed, merge, part.rows
-                )
-                best = _fitted(fits.models[merged.nearest], views)
-                by_number = {c: merged.labels}
-                if not large:
-                    by_number |= _other_numbers(views, c, evidence)
+        started = time.perf_counter()
+        deadline = None if self.budget is None else started + self.budget
+        seed, large = int(check_random_state(self.random_state).randint(2**31)), holds_dask(views)
+        with known_memory(), sharing(), telling(type(self).__name__, self.verbose) as tell:
+            part = draw_part(views, seed) if large else all_of(views)
+            scalings, sentences = self._scalings(part.views)
+            c, evidence = self._count(part, seed, scalings, started)
+            members = self._members(views, part, c, scalings)
+            given = {"n_clusters": c, "random_state": seed}
+            by_scaling = {scaling: pool.prepared(part.views, scaling) for scaling in scalings}
+            fits, (structure,) = pool.fit_members(
+                members,
+                views,
+                by_scaling,
+                given,
+                n_jobs=effective_n_jobs(self.n_jobs),
+                deadline=deadline,
+                reason="" if self.budget is None else f"the budget of {self.budget:g} s was spent",
+                tell=tell,
+                others=[partial(_tested, part, scalings[0], seed, deadline)],
+            )
+            near, graphs = evidence_graphs(list(by_scaling.values()), self.device)
+            ran = [fits.table[number] for number in fits.ran]
+            merge = merging(views if large else None, c, seed)
+            merged = merge_members(ran, fits.labels, graphs, merge, part.rows)
+            rivals = find_rivals(fits.labels, ran, merged.labels, graphs, c, seed, merge, part.rows)
+            best = clone(members[fits.ran[merged.nearest]].estimator).set_params(**given)
+            with recording():  # the table has what it says
+                best.fit(views)
+        structure = structure or untested(part.views.names, LATE)
+        quality = view_modularity(graphs, merged.labels[part.rows])
         complaints = _too_few(fits.table)
         learned = {
             "certainty_": None if complaints else merged.certainty,
             "n_clusters_": c,
-            "scaling_": scalings.sentences,
+            "scaling_": sentences,
             "table_": fits.table,
-            "member_labels_": np.asarray(labels, dtype=np.int32),
+            "member_labels_": np.asarray(fits.labels, dtype=np.int32),
             "evidence_": evidence,
-            "labels_by_k_": by_number,
+            "labels_by_k_": {c: merged.labels}
+            | ({} if large else _other_numbers(views, c, evidence)),
             "structure_": structure["verdict"],
             "structure_evidence_": structure,
             "alternatives_": rivals,
-            "modularity_": view_modularity(graphs, merged.labels[part.rows]).tolist(),
+            "modularity_": quality[:, 0].tolist(),
+            "view_weights_": _weights(part.views.names, quality),
             "best_estimator_": best,
-            **kept_for_placing(part.views, scalings.voting, near),
+            **kept_for_placing(part.views, scalings, near),
             **({"_drawn": part.rows} if large else {}),
         }
         return Labels(merged.labels, extras=learned, complaints=complaints)
 
-    def _settle(self, views: Views) -> Setting:
-        """Draw the samples that are looked at."""
-        started = time.perf_counter()
-        deadline = None if self.budget is None else started + self.budget
-        seed = int(check_random_state(self.random_state).randint(2**31))
-        large = holds_dask(views)
-        part = draw_part(views, seed) if large else all_of(views)
-        return Setting(started, deadline, seed, large, part, pool.exactly(part.views, self.device))
-
-    def _scalings(self, views: Views, all_vote: bool) -> Scalings:
+    def _scalings(self, views: Views) -> Scalings:
         """Take the scalings that are given, or choose those that suit the values."""
         if not (isinstance(self.scale, str) and self.scale == "auto"):
             given = list(scaling_per_view(self.scale, len(views.arrays), type(self).__name__))
             named = zip(views.names, given, strict=True)
             sentences = [f"{view_title(name)}: {scale!r}, as given" for name, scale in named]
-            return Scalings([tuple(given)], given, sentences, None)
+            return Scalings([tuple(given)], sentences)
         choices = [choose_scaling(view, name) for view, name in views]
-        best = [choice.allowed[0] for choice in choices]
-        suit = scalings_for(views, choices)
-        two = list(dict.fromkeys([tuple(best), *suit]))[:MANY_SCALINGS]
-        sentences = [choice.sentence for choice in choices]
-        return Scalings(suit if all_vote else two, best, sentences, suit[:N_SCALINGS])
+        best = tuple(choice.allowed[0] for choice in choices)
+        two = list(dict.fromkeys([best, *scalings_for(views, choices)]))[:N_SCALINGS]
+        return Scalings(two, [choice.sentence for choice in choices])
 
     def _count(
-        self, setting: Setting, scalings: Scalings, tell: Tell | None
+        self, part: Part, seed: int, scalings: list[tuple[Scaling, ...]], started: float
     ) -> tuple[int, Evidence]:
         """The number of clusters, as given or estimated in a third of the budget."""
         if not isinstance(self.n_clusters, str):
             return int(self.n_clusters), {}
-        started, _, seed, _, part, exact = setting
         third = None if self.budget is None else started + self.budget / 3
-        return count(part, seed, exact, None, tell, self.device, third, scalings.counting)
+        return count(part, seed, None, self.device, third, scalings)
 
-    def _fit_members(
-        self, views: Views, setting: Setting, scalings: Scalings, c: int, tell: Tell | None
-    ) -> pool.Fits:
-        """Fit the members that were given, or the default pool."""
-        _, deadline, seed, large, part, exact = setting
-        if self.members is not None:
-            members = [pool.member_of(estimator) for estimator in self.members]
-        else:
-            kind = "chunked" if large else "exact" if exact else "many"
-            as_given = scalings.counting is None
-            members = pool.default_pool(part, c, scalings.voting, kind, self.device, as_given)
-        reason = "" if self.budget is None else f"the budget of {self.budget:g} s was spent"
-        on_cluster = active_client(views.arrays) is not None  # what is large stays there
-        limit = math.inf if on_cluster else pool.KEPT_BYTES
-        params = {"n_clusters": c, "random_state": seed}
-        return pool.fit_members(members, views, params, deadline, reason, tell, limit)
+    def _members(
+        self, views: Views, part: Part, c: int, scalings: list[tuple[Scaling, ...]]
+    ) -> list[pool.Member]:
+        """The members that were given, or the default pool."""
+        if not (self.members is None or isinstance(self.members, str)):
+            return [pool.member_of(estimator) for estimator in self.members]
+        if holds_dask(views):
+            return pool.chunked_pool(part.among, c, scalings, part.lacking)
+        thorough = self.members == "thorough"
+        return pool.default_pool(part.among, scalings, self.device, part.lacking, thorough)
 
     def footprint(self, views: Views) -> tuple[float, float]:
         """Nothing of its own: a member that does not fit into memory fails without the others."""
@@ -383,13 +382,22 @@ class ConsensusClusterer(Placing, TakesFiles):
         return super()._repr_mimebundle_(**options) | {"text/plain": str(self)}
 
 
-def _fitted(model: MultiViewClusterer, views: Views) -> MultiViewClusterer:
-    """The member, fitted again if it was not kept."""
-    if not hasattr(model, "labels_"):
-        with own_warnings():
-            warnings.simplefilter("ignore")  # the table has them
-            model.fit(views)
-    return model
+def _tested(part: Part, scaling: Any, seed: int, deadline: float | None) -> Structure:
+    """Whether there is structure; a test that fails does not end the fit."""
+    try:
+        return find_structure(part.views, scaling, seed, deadline, part.among)
+    except Exception as error:
+        return untested(part.views.names, f"not tested: {type(error).__name__}: {error}")
+
+
+def _weights(names: Sequence[str], quality: np.ndarray) -> list[dict[str, Any]]:
+    """What every view says of the consensus, and its share in the score."""
+    squares = np.mean(np.maximum(quality, 0) ** 2, axis=1)
+    shares = squares / (squares.sum() or 1.0)
+    return [
+        {"view": name, "neighbors": float(near), "self_expression": float(own), "weight": float(w)}
+        for name, (near, own), w in zip(names, quality, shares, strict=True)
+    ]
 
 
 def _other_numbers(views: Views, c: int, evidence: Evidence) -> dict[int, np.ndarray]:

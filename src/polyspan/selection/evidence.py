@@ -1,4 +1,7 @@
-"""What the views say of a clustering: its modularity on their graphs of nearest neighbors.
+"""What the views say of a clustering: its modularity on their graphs.
+
+Each view has two kinds: graphs of nearest neighbors, where clusters that are clouds are seen, and
+graphs of self-expression, where subspaces are.
 
 Where there are very many samples, a part of them is looked at, and it is said what can be missed.
 """
@@ -14,8 +17,9 @@ from scipy.stats import hypergeom
 from polyspan.chunked.chunks import make_chunks
 from polyspan.chunked.workers import workers_for
 from polyspan.graphs.knn import Near, entry_rows, nearest_neighbors
+from polyspan.graphs.self_expression import self_graph
 from polyspan.inputs.rows import missing_rows
-from polyspan.inputs.scaling import Scaling, numpy_views
+from polyspan.inputs.scaling import Scaling
 from polyspan.inputs.views import Views
 from polyspan.runtime.arrays import to_numpy
 from polyspan.runtime.threads import take_samples
@@ -138,28 +142,41 @@ def tell_drawn(n: int, drawn: int) -> str:
 # ---- graphs and modularity -----------------------------------------------------------------------
 
 
-def scaled_graphs(
-    views: Views, scalings: Sequence[Sequence[Scaling]]
-) -> tuple[list[list[Near]], list[list[sp.csr_array]]]:
+class Graphs(NamedTuple):
+    """Two kinds of graphs of one view in one scaling, symmetric."""
+
+    neighbors: sp.csr_array
+    self_expression: sp.csr_array
+
+
+def evidence_graphs(
+    by_scaling: Sequence[Views], device: str | None = None
+) -> tuple[list[list[Near]], list[list[Graphs]]]:
     """Nearest neighbors, a list for each view with one entry for each of its scalings.
 
-    And the same lists of symmetric graphs.
+    And the same lists of graphs. The views are already scaled.
 
     Examples
     --------
-    >>> from polyspan.inputs.views import check_views
-    >>> X = np.random.default_rng(0).normal(size=(30, 4))
-    >>> near, _ = scaled_graphs(check_views([X, X]), [("unit", "unit"), ("standard", "unit")])
-    >>> [len(of_view) for of_view in near]
-    [2, 1]
+    >>> views = Views([np.random.default_rng(0).normal(size=(30, 4))], ["0"])
+    >>> near, graphs = evidence_graphs([views])
+    >>> len(near), len(near[0]), graphs[0][0].neighbors.shape
+    (1, 1, (30, 30))
     """
-    k = min(NEIGHBORS, views.n_samples - 1)
-    near = [
-        [nearest_neighbors(numpy_views(view, scale)[0], k) for scale in scales]
-        for view, scales in zip(views.singly, scalings_by_view(scalings), strict=True)
-    ]
-    shares = [[neighbors.shares for neighbors in of_view] for of_view in near]
-    return near, [[sp.csr_array((S + S.T) / 2) for S in of_view] for of_view in shares]
+    k = min(NEIGHBORS, by_scaling[0].n_samples - 1)
+    nears: list[list[Near]] = []
+    graphs: list[list[Graphs]] = []
+    for arrays in zip(*(views.arrays for views in by_scaling), strict=True):
+        of_view = [nearest_neighbors(X, k, device=device) for X in arrays]
+        selves = [self_graph(X, device=device) for X in arrays]
+        nears.append(of_view)
+        graphs.append(
+            [
+                Graphs(*(sp.csr_array((A + A.T) / 2) for A in (near.shares, S)))
+                for near, S in zip(of_view, selves, strict=True)
+            ]
+        )
+    return nears, graphs
 
 
 def scalings_by_view(scalings: Sequence[Sequence[Scaling]]) -> list[list[Scaling]]:
@@ -173,17 +190,23 @@ def scalings_by_view(scalings: Sequence[Sequence[Scaling]]) -> list[list[Scaling
     return [list(dict.fromkeys(of_view)) for of_view in zip(*scalings, strict=True)]
 
 
-def view_modularity(graphs: Sequence[Sequence[sp.csr_array]], labels: np.ndarray) -> np.ndarray:
-    """Modularity on the graphs of every view, the mean over its scalings.
+def view_modularity(graphs: Sequence[Sequence[Graphs]], labels: np.ndarray) -> np.ndarray:
+    """Modularity on the graphs of every view, the means over its scalings: (views, 2 kinds).
 
     Examples
     --------
-    >>> A = sp.csr_array(np.kron(np.eye(2), np.ones((3, 3))))
-    >>> view_modularity([[A], [A, A]], np.array([0, 0, 0, 1, 1, 1]))
-    array([0.5, 0.5])
+    >>> A, I = sp.csr_array(np.kron(np.eye(2), np.ones((3, 3)))), sp.csr_array(np.eye(6))
+    >>> view_modularity([[Graphs(A, I)], [Graphs(A, A)]], np.array([0, 0, 0, 1, 1, 1]))
+    array([[0.5, 0.5],
+           [0.5, 0.5]])
     """
     coded = np.unique(labels, return_inverse=True)[1]
-    return np.array([np.mean([modularity(A, coded) for A in of_view]) for of_view in graphs])
+    return np.array(
+        [
+            np.mean([[modularity(A, coded) for A in both] for both in of_view], axis=0)
+            for of_view in graphs
+        ]
+    )
 
 
 def modularity(S: sp.csr_array, labels: np.ndarray) -> float:

@@ -137,7 +137,7 @@ def find_structure(
     """
     rng, names = np.random.default_rng(seed), views.names
     if views.n_samples < FEWEST:
-        return _untested(names, FEW)
+        return untested(names, FEW)
     rows = some(np.arange(views.n_samples), SAMPLES, rng)
     arrays = rows_of(views, rows)
     try:
@@ -148,14 +148,21 @@ def find_structure(
                 for X, name, scale in zip(arrays, names, scales, strict=True)
             ]
     except TimeoutError:
-        return _untested(names, LATE)
+        return untested(names, LATE)
     structure = _judged(names, agreement, p_between, alone)
     if missed := tell_drawn(among or views.n_samples, len(rows)):
         structure["sentence"] += f"; {missed}"
     return structure
 
 
-def _untested(names: Sequence[str], why: str) -> Structure:
+def untested(names: Sequence[str], why: str) -> Structure:
+    """What is said where nothing was tested.
+
+    Examples
+    --------
+    >>> untested(["rna"], LATE)["verdict"]
+    'not tested: the budget was spent'
+    """
     nothing: Any = dict.fromkeys(("agreement", "p_between", "excess", "p_within"))
     views: Any = [
         {"name": name, "role": "not tested", "sentence": f"{view_title(name)}: {why}"} | nothing
@@ -199,7 +206,7 @@ def _judged(
         ps += [] if p_pairs is None else [tests * p_pairs]
         ps += [] if p_within is None else [tests * V * p_within]
     if len(ps) == 1:
-        return _untested(names, FEW)
+        return untested(names, FEW)
     best = float(agreement[shares].max()) if shares.any() else None
     most = max((float(alone[v][0] or 0) for v in range(V) if stands[v]), default=None)
     verdict, sentence = _verdict(best, most, min(ps))
