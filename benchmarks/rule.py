@@ -27,7 +27,7 @@ from polyspan import SNF, ConcatKMeans, ConcatSpectral, ConsensusClusterer, Mean
 from polyspan.datasets import list_datasets, load_dataset
 from polyspan.inputs.choice import two_scalings
 from polyspan.inputs.views import check_views
-from polyspan.selection import consensus as merging
+from polyspan.selection import consensus, rank_members
 from polyspan.selection.evidence import evidence_graphs, view_modularity
 from polyspan.selection.pool import prepared
 
@@ -142,11 +142,8 @@ def try_rules(names: list[str] | None) -> None:
             kept = np.flatnonzero([POOLS[pool](row) for row in rows])
             families, groups = ([rows[i][key] for i in kept] for key in ("family", "group"))
             labels = model.member_labels_[kept]
-            before = merging.SHARE, merging.score_of
-            merging.SHARE, merging.score_of = share, SCORES[score]
-            weights = merging.rank_members(labels, families, groups, quality[kept])[2]
-            merging.SHARE, merging.score_of = before
-            merged, _ = merging.consensus(labels, weights, c, random_state=0)
+            weights = rank_members(labels, families, groups, quality[kept], SCORES[score], share)[2]
+            merged, _ = consensus(labels, weights, c, random_state=0)
             nmi = normalized_mutual_info_score(classes, merged)
             found.setdefault((pool, score, share), []).append(nmi)
         print(name, round(found[CHOSEN][-1], 3), flush=True)

@@ -117,8 +117,8 @@ class Request(Reading):
         "set a parameter of the method; may be repeated", "NAME=VALUE", collect=parse_settings)
     seed: int = option(0, "random seed", "N", check=seed_limits)
     budget: float | None = option(None,
-        "start no new member of the consensus after this time; the labels then depend on the speed "
-        "of the machine (default: run all members)", "SECONDS",
+        "stop the members of the consensus in time; the labels then depend on the speed of the "
+        "machine (default: run all members)", "SECONDS",
         check=within(0, sys.float_info.max, "a finite number >= 0"))
     device: str | None = option(None,
         "where to compute, such as cuda (a GPU; needs torch), for methods that support it", "D")
@@ -213,7 +213,7 @@ def _build(request: Request) -> Any:
         if request.set:
             raise ValueError("--set needs --method: it sets the parameters of one method")
         return ConsensusClusterer(
-            request.clusters, budget=request.budget, random_state=request.seed
+            request.clusters, budget=request.budget, n_jobs=-1, random_state=request.seed
         )
     cls = METHODS.get(request.method)
     if cls is None:

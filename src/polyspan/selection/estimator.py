@@ -39,6 +39,9 @@ from polyspan.selection.placing import Placing, kept_for_placing
 from polyspan.selection.structure import LATE, Structure, find_structure, untested
 
 
+FOR_MEMBERS = 0.8  # of the budget; what is left is for the evidence and the consensus
+
+
 class Scalings(NamedTuple):
     """How the views are scaled."""
 
@@ -106,8 +109,8 @@ class ConsensusClusterer(Placing, TakesFiles):
         Scaling of the default pool. ``"auto"`` decides for every view from its values which
         scalings suit it (``scaling_``): the best votes, and one other.
     budget : float, default=None
-        Seconds after which members at work are stopped, and the answer is what those before them
-        agree on; the first always runs. With a budget the result depends on the speed of the
+        Seconds that the fit may take: members still at work after four fifths of them are stopped,
+        and the answer is what those before them agree on; the first always runs. With a budget the result depends on the speed of the
         machine. None runs all members.
     n_jobs : int or None, default=None
         Members that run at the same time, each on one core; None is 1, or what a joblib context
@@ -248,7 +251,7 @@ class ConsensusClusterer(Placing, TakesFiles):
     def solve(self, views: Views, Xs: list[Array]) -> Labels:
         """Fit the members and find what they agree on."""
         started = time.perf_counter()
-        deadline = None if self.budget is None else started + self.budget
+        deadline = None if self.budget is None else started + FOR_MEMBERS * self.budget
         seed, large = int(check_random_state(self.random_state).randint(2**31)), holds_dask(views)
         with known_memory(), sharing(), telling(type(self).__name__, self.verbose) as tell:
             part = draw_part(views, seed) if large else all_of(views)

@@ -4,6 +4,7 @@ import html
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -39,6 +40,8 @@ RESTARTS = 5  # of k-means: what one restart misses, the other members find
 WIDE = 2  # times as many columns as samples
 ANCHORS = 100  # of AnchorGRMSC, or five per cluster
 LINKS = 10_000_000  # of samples to anchors, beyond which there are two anchors per cluster
+INTERRUPTED = "interrupted"
+keeps_partial = ContextVar("polyspan_keeps_partial", default=False)  # after Ctrl-C
 COLUMNS = ("members", "ran", "used", "agreement", "seconds")  # of the short table
 
 
@@ -209,7 +212,8 @@ def fit_members(
     """Fit a copy of every member, with these parameters changed.
 
     At the deadline (a time of `time.perf_counter`) those at work are stopped, and the rows of all
-    that have not run give ``reason``; the first one always runs. If a member fails, its row has the
+    that have not run give ``reason``; the first one always runs. The same on Ctrl-C, where
+    `keeps_partial` is set. If a member fails, its row has the
     error, and the others go on. ``others`` are called beside them; their results come second, None
     for those that were stopped.
     """
@@ -237,7 +241,13 @@ def fit_members(
     if deadline is not None:  # the first runs whatever it is
         run_tasks([fits.pop(0)], finished=finished)
     calls: list[Callable[[], Any]] = [*others, *fits]
-    results = run_tasks(calls, n_jobs, deadline, finished)
+    results: list[Any] = [None] * len(calls)
+    try:
+        results = run_tasks(calls, n_jobs, deadline, finished)
+    except KeyboardInterrupt:
+        if not (keeps_partial.get() and any(row["status"] == "ok" for row in table)):
+            raise
+        reason = INTERRUPTED
     for row in table:
         if row["status"] == "not run":
             row["reason"] = row["reason"] or reason
