@@ -159,6 +159,9 @@ class Outputs(Writing):
     figures: str | Path | None = option(None,
         "with --report: also write its figures (.svg, .png, .pdf) and tables (.csv, such as "
         "markers.csv) to this folder", "FOLDER", needs=SHOWN)
+    keep_partial: bool = option(False,
+        "after Ctrl-C write what the members of the consensus that ran agree on, marked partial in "
+        "the settings file; without it nothing is written")
     verbose: bool = option(False,
         "also print the members of the consensus, by family and scaling")
     # fmt: on

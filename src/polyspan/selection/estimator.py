@@ -31,13 +31,13 @@ from polyspan.runtime.cache import sharing
 from polyspan.runtime.devices import check_device
 from polyspan.runtime.memory import known_memory
 from polyspan.runtime.messages import plural, recording, view_title
+from polyspan.runtime.tasks import INTERRUPTED
 from polyspan.selection import pool
 from polyspan.selection.consensus import FEWEST, find_rivals, merge_members, merging
 from polyspan.selection.count import Evidence, check_countable, count, labels_for
 from polyspan.selection.evidence import Part, all_of, draw_part, evidence_graphs, view_modularity
 from polyspan.selection.placing import Placing, kept_for_placing
 from polyspan.selection.structure import LATE, Structure, find_structure, untested
-
 
 FOR_MEMBERS = 0.8  # of the budget; what is left is for the evidence and the consensus
 
@@ -110,8 +110,8 @@ class ConsensusClusterer(Placing, TakesFiles):
         scalings suit it (``scaling_``): the best votes, and one other.
     budget : float, default=None
         Seconds that the fit may take: members still at work after four fifths of them are stopped,
-        and the answer is what those before them agree on; the first always runs. With a budget the result depends on the speed of the
-        machine. None runs all members.
+        and the answer is what those before them agree on; the first always runs. With a budget the
+        result depends on the speed of the machine. None runs all members.
     n_jobs : int or None, default=None
         Members that run at the same time, each on one core; None is 1, or what a joblib context
         says, and -1 is all cores. Labels do not depend on it.
@@ -279,7 +279,8 @@ class ConsensusClusterer(Placing, TakesFiles):
             best = clone(members[fits.ran[merged.nearest]].estimator).set_params(**given)
             with recording():  # the table has what it says
                 best.fit(views)
-        structure = structure or untested(part.views.names, LATE)
+        late = LATE if self.budget is not None else f"not tested: {INTERRUPTED}"
+        structure = structure or untested(part.views.names, late)
         quality = view_modularity(graphs, merged.labels[part.rows])
         complaints = _too_few(fits.table)
         learned = {

@@ -4,7 +4,6 @@ import html
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -30,7 +29,7 @@ from polyspan.methods.snf import SNF
 from polyspan.progress import Tell
 from polyspan.runtime.arrays import gram
 from polyspan.runtime.messages import recording, warn_user
-from polyspan.runtime.tasks import run_tasks
+from polyspan.runtime.tasks import INTERRUPTED, keeps_partial, run_tasks
 
 Params = dict[str, Any]
 Row = dict[str, Any]  # of the table
@@ -40,8 +39,6 @@ RESTARTS = 5  # of k-means: what one restart misses, the other members find
 WIDE = 2  # times as many columns as samples
 ANCHORS = 100  # of AnchorGRMSC, or five per cluster
 LINKS = 10_000_000  # of samples to anchors, beyond which there are two anchors per cluster
-INTERRUPTED = "interrupted"
-keeps_partial = ContextVar("polyspan_keeps_partial", default=False)  # after Ctrl-C
 COLUMNS = ("members", "ran", "used", "agreement", "seconds")  # of the short table
 
 
