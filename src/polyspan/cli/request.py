@@ -234,7 +234,8 @@ def _build(request: Request) -> Any:
             f"--missing keep: {cls.__name__} needs every view of every sample; use "
             f"{', '.join(able)}, or --missing drop"
         )
-    return cls(**request.set, random_state=request.seed)
+    cores = {"n_jobs": -1} if "n_jobs" in known else {}
+    return cls(**cores | dict(request.set), random_state=request.seed)
 
 
 def _set_device(model: Any, request: Request) -> None:

@@ -10,7 +10,6 @@ import html
 import time
 from collections.abc import Sequence
 from functools import partial
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +21,7 @@ from polyspan.base import About, Labels, MultiViewClusterer, TakesFiles
 from polyspan.chunked.sources import holds_dask
 from polyspan.chunked.workers import active_client, refuse_device
 from polyspan.inputs.choice import choose_scaling, two_scalings
-from polyspan.inputs.params import PerView, device_or_none, fitted, integer, param, real
+from polyspan.inputs.params import PerView, device_or_none, fitted, integer, jobs, param, real
 from polyspan.inputs.scaling import SCALES, Scale, Scaling, scaling_per_view
 from polyspan.inputs.views import Views
 from polyspan.progress import telling
@@ -74,12 +73,6 @@ def several_clusterers(value: Any) -> str | None:
     ):
         return None
     return "None, 'thorough', or a list of polyspan's estimators such as [GRMSC(), MeanGraph()]"
-
-
-def jobs(value: Any) -> str | None:
-    """Check that a value is a number of threads as in scikit-learn."""
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
-    return None if value is None or (whole and value != 0) else "an integer other than 0, or None"
 
 
 class ConsensusClusterer(Placing, TakesFiles):
