@@ -108,6 +108,24 @@ def scalings_for(
     return list(dict.fromkeys(per_view))
 
 
+def two_scalings(
+    views: Views, choices: Sequence[ScalingChoice] | None = None
+) -> list[tuple[Scaling, ...]]:
+    """The best scaling of every view, and one other of `scalings_for`, if there is any.
+
+    Examples
+    --------
+    >>> from polyspan.inputs.views import check_views
+    >>> X = np.random.default_rng(0).normal(size=(60, 30))
+    >>> two_scalings(check_views([X]))
+    [('unit',), ('standard+unit',)]
+    """
+    if choices is None:
+        choices = [choose_scaling(view, name) for view, name in views]
+    best = tuple(choice.allowed[0] for choice in choices)
+    return list(dict.fromkeys([best, *scalings_for(views, choices)]))[:2]
+
+
 def look_at_columns(X: Any) -> Columns:
     """Take the statistics that decide, over all samples that have the view.
 

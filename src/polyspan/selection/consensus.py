@@ -98,7 +98,7 @@ def rank_members(
     A = pairwise_nmi(labels)
     m, kinds = len(A), np.array(families)
     agreement = _agreement(A, kinds)
-    scores = np.mean(np.maximum(modularities, 0) ** 2, axis=(1, 2))
+    scores = score_of(agreement, modularities)
     limit = np.sort(scores)[::-1][min(m, max(FEWEST, int(np.ceil(SHARE * m)))) - 1]
     used = scores >= limit - 1e-9  # members with equal labels alike, in any order of the samples
     weights = np.zeros(m)
@@ -109,6 +109,17 @@ def rank_members(
         )
         weights[alike] = 1 / sizes[places] / np.sqrt(len(names))
     return agreement, scores, weights / weights.sum()
+
+
+def score_of(agreement: np.ndarray, modularities: np.ndarray) -> np.ndarray:
+    """Score of every member, as in `rank_members`; other rules are tried in `benchmarks/rule.py`.
+
+    Examples
+    --------
+    >>> score_of(np.ones(2), np.array([[[0.5, 0.1]], [[0.3, 0.3]]])).round(2)
+    array([0.13, 0.09])
+    """
+    return np.mean(np.maximum(modularities, 0) ** 2, axis=(1, 2))
 
 
 def _agreement(A: np.ndarray, families: np.ndarray) -> np.ndarray:

@@ -39,7 +39,7 @@ from sklearn.utils import check_random_state
 
 from polyspan.clustering.spectral import cluster_rows, graph_eigenvectors, quiet_kmeans, unit_rows
 from polyspan.graphs.knn import mean_of_graphs, neighbor_graph
-from polyspan.inputs.choice import scalings_for
+from polyspan.inputs.choice import two_scalings
 from polyspan.inputs.params import check_params, device_or_none, integer, seed
 from polyspan.inputs.scaling import Scale, Scaling, numpy_views, scaling_per_view
 from polyspan.inputs.views import Views, check_views
@@ -61,7 +61,6 @@ FEWEST = 4  # samples in a mean cluster, if no limit is given
 N_CANDIDATES = 8  # numbers of clusters whose stability is measured
 SEEN = 4_000  # samples that are looked at where there are more
 MOST = 150  # clusters in these graphs, if no limit is given
-N_SCALINGS = 2  # of the graphs, the first of those that suit the views
 LONGEST = 5  # numbers on the list
 BESIDE = 0.5  # what the evidence of the steps beside a number counts
 SUREST = 0.98  # agreement from which the odds of a rule grow no further
@@ -203,7 +202,7 @@ def count(
     check_countable(n)
     few = sample_of(views, SEEN, seed)
     if scales is None:
-        scales = scalings_for(views)[:N_SCALINGS]
+        scales = two_scalings(views)
     most = min(n // FEWEST, MOST) if max_clusters is None else max_clusters
     most = min(max(2, most), few.n_samples - 1)
     graphs = None
@@ -376,7 +375,7 @@ def view_graphs(views: Views, scales: Sequence[Scale] | None = None) -> ViewGrap
     (2, [['unit', 'unit']], (4, 4))
     """
     if scales is None:
-        scales = scalings_for(views)[:N_SCALINGS]
+        scales = two_scalings(views)
     k = min(NEIGHBORS, views.n_samples - 1)
     by_scale: list[list[sp.csr_array]] = []
     means, used, failed = [], [], None

@@ -21,7 +21,7 @@ from sklearn.utils import check_random_state, estimator_html_repr
 from polyspan.base import About, Labels, MultiViewClusterer, TakesFiles
 from polyspan.chunked.sources import holds_dask
 from polyspan.chunked.workers import active_client, refuse_device
-from polyspan.inputs.choice import choose_scaling, scalings_for
+from polyspan.inputs.choice import choose_scaling, two_scalings
 from polyspan.inputs.params import PerView, device_or_none, fitted, integer, param, real
 from polyspan.inputs.scaling import SCALES, Scale, Scaling, scaling_per_view
 from polyspan.inputs.views import Views
@@ -37,8 +37,6 @@ from polyspan.selection.count import Evidence, check_countable, count, labels_fo
 from polyspan.selection.evidence import Part, all_of, draw_part, evidence_graphs, view_modularity
 from polyspan.selection.placing import Placing, kept_for_placing
 from polyspan.selection.structure import LATE, Structure, find_structure, untested
-
-N_SCALINGS = 2  # vote: the best, and one other
 
 
 class Scalings(NamedTuple):
@@ -309,9 +307,7 @@ class ConsensusClusterer(Placing, TakesFiles):
             sentences = [f"{view_title(name)}: {scale!r}, as given" for name, scale in named]
             return Scalings([tuple(given)], sentences)
         choices = [choose_scaling(view, name) for view, name in views]
-        best = tuple(choice.allowed[0] for choice in choices)
-        two = list(dict.fromkeys([best, *scalings_for(views, choices)]))[:N_SCALINGS]
-        return Scalings(two, [choice.sentence for choice in choices])
+        return Scalings(two_scalings(views, choices), [choice.sentence for choice in choices])
 
     def _count(
         self, part: Part, seed: int, scalings: list[tuple[Scaling, ...]], started: float
