@@ -276,6 +276,7 @@ class ConsensusClusterer(Placing, TakesFiles):
             best = clone(members[fits.ran[merged.nearest]].estimator).set_params(**given)
             with recording():  # the table has what it says
                 best.fit(views)
+            others = {} if large else _other_numbers(views, c, evidence)
         structure = structure or untested(part.views.names, LATE)
         quality = view_modularity(graphs, merged.labels[part.rows])
         complaints = _too_few(fits.table)
@@ -286,8 +287,7 @@ class ConsensusClusterer(Placing, TakesFiles):
             "table_": fits.table,
             "member_labels_": np.asarray(fits.labels, dtype=np.int32),
             "evidence_": evidence,
-            "labels_by_k_": {c: merged.labels}
-            | ({} if large else _other_numbers(views, c, evidence)),
+            "labels_by_k_": {c: merged.labels} | others,
             "structure_": structure["verdict"],
             "structure_evidence_": structure,
             "alternatives_": rivals,
