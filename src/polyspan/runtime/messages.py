@@ -12,7 +12,8 @@ from typing import Any
 
 OURS = ("polyspan", "sklearn")
 _one_at_a_time = threading.RLock()
-_held = ContextVar("polyspan_held", default=False)  # by this thread, or the one that started it
+# The thread in whose block this one is: itself, or the one that started it.
+_holder: ContextVar[int | None] = ContextVar("polyspan_holder", default=None)
 _told: ContextVar[list[str] | None] = ContextVar("polyspan_told", default=None)
 
 
@@ -31,16 +32,17 @@ def own_warnings(*, record: bool = False) -> Iterator[Any]:
     >>> len(caught)
     1
     """
-    if not _one_at_a_time.acquire(blocking=not _held.get()):
-        yield []  # a thread of a block that goes on: that has the filters
+    me = threading.get_ident()
+    if _holder.get() not in (None, me):
+        yield []  # a thread that was started in a block: that has the filters
         return
-    token = _held.set(True)
-    try:
-        with warnings.catch_warnings(record=record) as caught:
-            yield caught
-    finally:
-        _held.reset(token)
-        _one_at_a_time.release()
+    with _one_at_a_time:
+        token = _holder.set(me)
+        try:
+            with warnings.catch_warnings(record=record) as caught:
+                yield caught
+        finally:
+            _holder.reset(token)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ import ctypes
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar, copy_context
 from typing import Any
@@ -40,18 +41,28 @@ def run_tasks(
     [None]
     """
     results: list[Any] = [None] * len(calls)
-    numbers, done = iter(range(len(calls))), queue.SimpleQueue[BaseException | None]()
-    lock = threading.Lock()
+    waiting, busy = deque(range(len(calls))), set[int]()  # numbers of calls; threads with one
+    done, lock = queue.SimpleQueue[BaseException | None](), threading.Lock()
 
     def work() -> None:
+        me = threading.get_ident()
         try:
-            with threadpool_limits(1):  # OpenMP's limit is per thread
-                while (number := _next(numbers, lock)) is not None:
+            with threadpool_limits(1, "openmp"):  # OpenMP's limit is per thread
+                while True:
+                    with lock:
+                        if not waiting:
+                            return
+                        number = waiting.popleft()
+                        busy.add(me)
                     results[number] = calls[number]()
+                    with lock:
+                        busy.discard(me)
                     done.put(None)
         except OutOfTime:
             pass
         except BaseException as error:
+            with lock:
+                busy.discard(me)
             done.put(error)
 
     threads = [
@@ -72,21 +83,17 @@ def run_tasks(
         except queue.Empty:
             pass
         finally:
-            _stop(threads)
+            with lock:
+                waiting.clear()
+                for ident in busy:
+                    _stop(ident)
+            end = time.perf_counter() + GRACE
+            for thread in threads:
+                if thread.ident is not None:
+                    thread.join(max(0.0, end - time.perf_counter()))
     return results
 
 
-def _next(numbers: Any, lock: threading.Lock) -> int | None:
-    with lock:
-        return next(numbers, None)
-
-
-def _stop(threads: Sequence[threading.Thread]) -> None:
-    """Raise `OutOfTime` in the threads that are at work."""
-    for thread in threads:
-        if thread.is_alive() and thread.ident is not None:
-            ident, error = ctypes.c_ulong(thread.ident), ctypes.py_object(OutOfTime)
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, error)
-    end = time.perf_counter() + GRACE
-    for thread in threads:
-        thread.join(max(0.0, end - time.perf_counter()))
+def _stop(ident: int) -> None:
+    """Raise `OutOfTime` in this thread."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), ctypes.py_object(OutOfTime))

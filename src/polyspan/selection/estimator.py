@@ -272,6 +272,7 @@ class ConsensusClusterer(Placing, TakesFiles):
             best = clone(members[fits.ran[merged.nearest]].estimator).set_params(**given)
             with recording():  # the table has what it says
                 best.fit(views)
+            others = {} if large else _other_numbers(views, c, evidence)
         late = LATE if self.budget is not None else f"not tested: {INTERRUPTED}"
         structure = structure or untested(part.views.names, late)
         quality = view_modularity(graphs, merged.labels[part.rows])
@@ -283,8 +284,7 @@ class ConsensusClusterer(Placing, TakesFiles):
             "table_": fits.table,
             "member_labels_": np.asarray(fits.labels, dtype=np.int32),
             "evidence_": evidence,
-            "labels_by_k_": {c: merged.labels}
-            | ({} if large else _other_numbers(views, c, evidence)),
+            "labels_by_k_": {c: merged.labels} | others,
             "structure_": structure["verdict"],
             "structure_evidence_": structure,
             "alternatives_": rivals,

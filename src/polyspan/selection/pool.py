@@ -28,7 +28,7 @@ from polyspan.methods.selfgraph import SelfGraph
 from polyspan.methods.snf import SNF
 from polyspan.progress import Tell
 from polyspan.runtime.arrays import gram
-from polyspan.runtime.messages import recording, warn_user
+from polyspan.runtime.messages import own_warnings, recording, warn_user
 from polyspan.runtime.tasks import INTERRUPTED, keeps_partial, run_tasks
 
 Params = dict[str, Any]
@@ -220,12 +220,18 @@ def fit_members(
     done, started = 0, time.perf_counter()
 
     def fit(number: int) -> None:
-        member, row = members[number], table[number]
+        member, row, began = members[number], table[number], time.perf_counter()
         model, X = clone(member.estimator).set_params(**params), views
         if member.scaling is not None:
             model.set_params(scale=None)
             X = by_scaling[member.scaling]
-        labels[number] = _fit(model, X, row)
+        try:
+            with recording() as told:
+                labels[number] = model.fit(X).labels_
+            found = {"status": "ok", "reason": "; ".join(dict.fromkeys(told))}
+        except Exception as error:  # whatever it is, the other members can go on
+            found = {"status": "failed", "reason": f"{type(error).__name__}: {error}"}
+        row |= found | {"seconds": time.perf_counter() - began}  # at once: it may be stopped
 
     def finished() -> None:
         nonlocal done
@@ -235,12 +241,13 @@ def fit_members(
             tell(done, steps, "members of the consensus", left)
 
     fits = [partial(fit, number) for number in range(len(members))]
-    if deadline is not None:  # the first runs whatever it is
-        run_tasks([fits.pop(0)], finished=finished)
-    calls: list[Callable[[], Any]] = [*others, *fits]
-    results: list[Any] = [None] * len(calls)
+    results: list[Any] = [None] * len(others)
     try:
-        results = run_tasks(calls, n_jobs, deadline, finished)
+        with own_warnings():  # the threads do not wait for each other's
+            if deadline is not None:  # the first runs whatever it is
+                run_tasks([fits.pop(0)], finished=finished)
+            calls: list[Callable[[], Any]] = [*others, *fits]
+            results = run_tasks(calls, n_jobs, deadline, finished)
     except KeyboardInterrupt:
         if not (keeps_partial.get() and any(row["status"] == "ok" for row in table)):
             raise
@@ -277,19 +284,6 @@ def new_row(member: Member) -> Row:
 def member_name(row: Row) -> str:
     """The member as you would type it."""
     return f"{row['method']}({', '.join(f'{k}={v!r}' for k, v in row['setting'].items())})"
-
-
-def _fit(model: MultiViewClusterer, views: Views, row: Row) -> np.ndarray | None:
-    """Fit one member and fill in its row."""
-    started, labels = time.perf_counter(), None
-    try:
-        with recording() as told:
-            labels = model.fit(views).labels_
-        row |= {"status": "ok", "reason": "; ".join(dict.fromkeys(told))}
-    except Exception as error:  # whatever it is, the other members can go on
-        row |= {"status": "failed", "reason": f"{type(error).__name__}: {error}"}
-    row["seconds"] = time.perf_counter() - started
-    return labels
 
 
 def _check_failures(table: list[Row]) -> None:
