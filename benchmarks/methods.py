@@ -63,7 +63,7 @@ FURTHER = [
     "aloi", "brca_jive", "football", "liver_toxicity", "orl", "pie10", "scgem", "snare_lines",
     "webkb", "wikipedia",
 ]  # fmt: skip
-CITED = ["pssv", "jointgraph"]
+CITED = ["pssv", "jointgraph", "dssmsc"]
 
 
 class Reference(NamedTuple):

@@ -10,6 +10,7 @@ from polyspan.methods.grmsc import GRMSC as GRMSC
 from polyspan.methods.anchor_grmsc.estimator import AnchorGRMSC as AnchorGRMSC
 from polyspan.methods.lrr import LRR as LRR
 from polyspan.methods.rmsc import RMSC as RMSC
+from polyspan.methods.dssmsc import DSSMSC as DSSMSC
 from polyspan.methods.pssv import PSSV as PSSV
 from polyspan.methods.jointgraph import JointGraph as JointGraph
 from polyspan.methods.lmsc import LMSC as LMSC

@@ -199,7 +199,7 @@ def test_methods_that_see_the_order_share_nothing():
         "amgl": [{"as_released": True}],
         "gmc": [{"as_released": True}],
         "mcgc": [{"as_released": True}],
-        **{name: [{}] for name in ("lmsc", "lmvsc", "fpmvs", "fastmice", "concatkmeans")},
+        **{name: [{}] for name in ("lmsc", "dssmsc", "lmvsc", "fpmvs", "fastmice", "concatkmeans")},
         "anchorgrmsc": [{}],
         "bestsingleview": [{"estimator": "lmsc"}],
     }
