@@ -12,7 +12,20 @@ import pytest
 import scipy.io
 import scipy.sparse as sp
 
-from polyspan import GRMSC, NEMO, ConcatKMeans, ConsensusClusterer, MeanGraph
+from polyspan import (
+    FPMVS,
+    GRMSC,
+    GSF,
+    LMSC,
+    MLRSSC,
+    NEMO,
+    AnchorGRMSC,
+    ConcatKMeans,
+    ConsensusClusterer,
+    MeanGraph,
+    load_model,
+    save_model,
+)
 from polyspan.cli.main import main
 from polyspan.datasets import load_views
 from polyspan.explain import lifetimes
@@ -360,3 +373,74 @@ def test_9_stand_ins_and_outcomes_are_named(tmp_path):
         ConcatKMeans(2).fit([frame, X])
     with pytest.warns(UserWarning, match="column 2 holds -9999"):
         ConcatKMeans(2).fit([frame.to_numpy()[:, 1:], X])
+
+
+# ---- 11: extreme values --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("values", [1 + 1e-16 * X, 1e15 + X, 4e15 + 8 * X])
+def test_11_nearly_constant_views_end_in_a_sentence(values):
+    for views in ([values, X], [values]):
+        with pytest.raises(ValueError, match=r"is constant after.* clusters: leave it out"):
+            MeanGraph(2, scale="standard").fit(views)
+
+
+def test_11_infinity_may_be_an_id():
+    frame = table().set_index(pd.Index([np.inf, *range(N - 1)]))
+    assert len(ConcatKMeans(2).fit([frame, frame.add_prefix("x")]).labels_) == N
+
+
+@pytest.mark.parametrize(
+    ("model", "params"),
+    [
+        (LMSC(2), {"mu_max": 1e-300}),
+        (LMSC(2), {"mu0": 1e300}),
+        (GSF(2), {"lam_ridge": 5e-324}),
+        (AnchorGRMSC(2), {"lam2": 1e160}),
+        (MLRSSC(2), {"mu_max": 1e-100}),
+    ],
+)
+def test_11_extreme_parameters_are_refused_by_name(model, params):
+    with pytest.raises(ValueError, match=f"{next(iter(params))} must be a finite number .* <= 1e"):
+        model.set_params(**params).fit([X, X])
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_11_labels_are_numbered_through():
+    A, B = np.array([[1.0], [1], [1], [1], [1], [0]]), np.array([[1.0, 1], [1, 0]] * 3)
+    spread = np.array([[1.0, 1], [0, 1], [1, 0], [0, 1], [0, 1], [1, 0], [1, 1]])
+    for model, views in (
+        (FPMVS(6, scale=None, max_iter=5, random_state=0), [A, B]),
+        (AnchorGRMSC(7, scale="standard", max_iter=5, random_state=0), [spread, spread[:, ::-1]]),
+    ):
+        labels = model.fit(views).labels_
+        assert np.unique(labels).tolist() == list(range(labels.max() + 1))
+
+
+def rewritten(path, change):
+    """The parts of a saved model, changed and written again."""
+    with np.load(path) as file:
+        parts = {name: file[name] for name in file.files}
+    change(parts)
+    np.savez(path, **parts)
+    return path
+
+
+def flip(parts):
+    name = next(name for name, one in parts.items() if one.dtype.kind == "f" and one.size > 9)
+    parts[name] = -parts[name]
+
+
+def forget(parts):
+    text = json.loads(str(parts["polyspan"]))
+    text["estimators"][0]["fitted"].popitem()
+    parts["polyspan"] = np.array(json.dumps(text))
+
+
+@pytest.mark.parametrize(
+    "change", [flip, forget, lambda parts: parts.pop("array0"), lambda parts: parts.update(a=X)]
+)
+def test_11_a_model_that_was_changed_is_refused(tmp_path, change):
+    path = save_model(GRMSC(2, random_state=0).fit([X, X[:, :2]]), tmp_path / "model.npz")
+    with pytest.raises(ValueError, match=r"not a model saved by .* or it is damaged"):
+        load_model(rewritten(path, change))
