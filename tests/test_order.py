@@ -174,6 +174,12 @@ def test_grmsc_in_all_its_forms(params):
         assert moved("grmsc", make, **params) < 1e-8
 
 
+@pytest.mark.parametrize("make", DATA)
+def test_glmsc_with_networks(make):
+    pytest.importorskip("torch")
+    assert moved("glmsc", make, mapping="network") < 1e-8
+
+
 def test_distances_that_differ_by_rounding_are_tied():
     X = counts()[0]  # whole numbers: nothing is rounded
     # Far from zero, squared distances have four digits less; the units do not matter.

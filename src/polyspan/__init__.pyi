@@ -14,6 +14,7 @@ from polyspan.methods.dssmsc import DSSMSC as DSSMSC
 from polyspan.methods.pssv import PSSV as PSSV
 from polyspan.methods.jointgraph import JointGraph as JointGraph
 from polyspan.methods.lmsc import LMSC as LMSC
+from polyspan.methods.glmsc import GLMSC as GLMSC
 from polyspan.methods.mlrssc import MLRSSC as MLRSSC
 from polyspan.methods.amgl import AMGL as AMGL
 from polyspan.methods.gmc import GMC as GMC
