@@ -239,14 +239,15 @@ def solve_networks(
     torch = require("torch", "torch", "GLMSC with networks")
     run = Run("GLMSC", 300, 1e-3) if run is None else run
     Rs = [torch.asarray(reduce_rows(X)[0].astype(np.float64)) for X in Xs]
-    H, B = torch.asarray(H), torch.asarray(np.stack(Bs))
-    I = torch.eye(B.shape[1], dtype=H.dtype)
+    latent: Any = torch.asarray(H)
+    B: Any = torch.asarray(np.stack(Bs))
+    I = torch.eye(B.shape[1], dtype=latent.dtype)
     before, steps = np.inf, [1.0, 1.0]
     for _ in run:
-        V, z = (torch.asarray(part) for part in latent_step(H.numpy(), lam_self, lam_rank))
+        V, z = (torch.asarray(part) for part in latent_step(latent.numpy(), lam_self, lam_rank))
         A = []
         for R, B_v in zip(Rs, B, strict=True):
-            T = torch.tanh(B_v @ H)
+            T = torch.tanh(B_v @ latent)
             A.append(torch.linalg.solve(T @ T.T + decay * I, T @ R.T).T)
 
         def cost(H: Any, B: Any, V: Any = V, z: Any = z, A: Any = A) -> Any:
@@ -257,11 +258,11 @@ def solve_networks(
                 total = total + torch.sum((R - A_v @ torch.tanh(B_v @ H)) ** 2)
             return total / 2
 
-        H, steps[0] = _step(torch, lambda H, B=B: cost(H, B), H, steps[0])
-        B, steps[1] = _step(torch, lambda B, H=H: cost(H, B), B, steps[1])
+        latent, steps[0] = _step(torch, lambda H, B=B: cost(H, B), latent, steps[0])
+        B, steps[1] = _step(torch, lambda B, H=latent: cost(H, B), B, steps[1])
         rest = decay / 2 * sum(torch.sum(A_v**2) for A_v in A) + lam_rank * torch.sum(z)
-        before = _fall(run, before, float(cost(H, B) + rest))
-    H = H.numpy()
+        before = _fall(run, before, float(cost(latent, B) + rest))
+    H = latent.numpy()
     V, z = latent_step(H, lam_self, lam_rank)
     return (V * z) @ V.T, H
 
