@@ -36,6 +36,7 @@ subspace clustering", IEEE TPAMI 42(1), 2020.
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -258,8 +259,8 @@ def solve_networks(
                 total = total + torch.sum((R - A_v @ torch.tanh(B_v @ H)) ** 2)
             return total / 2
 
-        latent, steps[0] = _step(torch, lambda H, B=B: cost(H, B), latent, steps[0])
-        B, steps[1] = _step(torch, lambda B, H=latent: cost(H, B), B, steps[1])
+        latent, steps[0] = _step(torch, partial(cost, B=B), latent, steps[0])
+        B, steps[1] = _step(torch, partial(cost, latent), B, steps[1])
         rest = decay / 2 * sum(torch.sum(A_v**2) for A_v in A) + lam_rank * torch.sum(z)
         before = _fall(run, before, float(cost(latent, B) + rest))
     H = latent.numpy()
