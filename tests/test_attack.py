@@ -1,13 +1,17 @@
 """Input that was misread without a word, and calls that ended without a sentence, one test each."""
 
+import gzip
 import json
 import re
+import tracemalloc
 import warnings
 
 import anndata
 import numpy as np
 import pandas as pd
 import polars
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import scipy.io
 import scipy.sparse as sp
@@ -30,6 +34,7 @@ from polyspan.cli.main import main
 from polyspan.datasets import load_views
 from polyspan.explain import lifetimes
 from polyspan.explain.associations import associations
+from polyspan.io.safety import unpacked_size
 from polyspan.metrics import clustering_scores
 
 RNG = np.random.default_rng(0)
@@ -444,3 +449,57 @@ def test_11_a_model_that_was_changed_is_refused(tmp_path, change):
     path = save_model(GRMSC(2, random_state=0).fit([X, X[:, :2]]), tmp_path / "model.npz")
     with pytest.raises(ValueError, match=r"not a model saved by .* or it is damaged"):
         load_model(rewritten(path, change))
+
+
+# ---- 13: a few bytes that unpack to many ---------------------------------------------------------
+
+
+def peak(call):
+    """The words of the error of a call, and the memory that it took."""
+    tracemalloc.start()
+    with pytest.raises((ValueError, MemoryError)) as error:
+        call()
+    size = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return str(error.value), size
+
+
+def test_13_one_endless_line(tmp_path, monkeypatch):
+    monkeypatch.setattr("polyspan.io.text.LONGEST", 2**16, raising=False)
+    (tmp_path / "x.csv.gz").write_bytes(gzip.compress(b"id" + b",1" * 10**7))
+    told, size = peak(lambda: load_views([tmp_path / "x.csv.gz"]))
+    assert "row 1 has more than 65,536 characters" in told
+    assert size < 2**22
+
+
+def test_13_more_entries_than_the_header_says(tmp_path):
+    head = b"%%MatrixMarket matrix coordinate real general\n2 2 1\n"
+    (tmp_path / "x.mtx.gz").write_bytes(gzip.compress(head + b"1 1 1\n" * 10**6))
+    load_views([write_mtx(tmp_path / "y.mtx")])  # imports
+    told, size = peak(lambda: load_views([tmp_path / "x.mtx.gz"]))
+    assert "holds more than the 1 entries that its header names" in told
+    assert size < 2**22
+
+
+def write_mtx(path):
+    scipy.io.mmwrite(path, X)
+    return path
+
+
+@pytest.mark.parametrize("kind", [pa.binary(), pa.list_(pa.string()), pa.string()])
+def test_13_a_column_with_one_value_repeated(tmp_path, kind):
+    value = {"binary": b"z" * 10**5, "string": "z" * 10**5}.get(str(kind), ["z" * 10**5])
+    n = 1000 if kind == pa.string() else 2000
+    content = {"a": pa.array([value] * n, kind), "b": pa.array(np.zeros(n))}
+    pq.write_table(pa.table(content), tmp_path / "x.parquet", compression="zstd")
+    told, size = peak(lambda: load_views([tmp_path / "x.parquet"]))
+    assert len(told) < 500
+    assert size < 10 * 10**6  # the values alone are 10**8 or more
+    assert unpacked_size(tmp_path / "x.parquet", ".parquet") >= 40 * n
+
+
+def test_13_short_fields_take_more_memory_than_their_text(tmp_path, monkeypatch):
+    (tmp_path / "x.csv").write_text("a,b,c\n" + "1,2,3\n" * 10**5)
+    monkeypatch.setattr("polyspan.io.safety.available_memory", lambda: 4 * 6 * 10**5)
+    with pytest.raises(MemoryError, match="reading it takes about 1"):
+        load_views([tmp_path / "x.csv"])
