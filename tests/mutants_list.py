@@ -673,7 +673,7 @@ MUTANTS = [
       "test_store", select="compressed_with_it"),
     M("export-with-fewer-rows", "store:export", "if path.exists() else []", "if False else []",
       "test_store", select="fewer_rows"),
-    M("identity-stage", "store:identity", "for name in IDENTITY", "for name in IDENTITY[1:]",
+    M("identity-stage", "store:identity", "_identity(row)", "_identity(row)[1:]",
       "test_store", "benchmarks/test_tables", "test_protocol"),
     M("key-without-seed", "key_of", "options, seed, order]", "options, order]", "test_protocol"),
     M("neighbors-too-many", "plan:_fits", "k < n", "k <= n", "test_protocol"),
