@@ -63,7 +63,7 @@ FURTHER = [
     "aloi", "brca_jive", "football", "liver_toxicity", "orl", "pie10", "scgem", "snare_lines",
     "webkb", "wikipedia",
 ]  # fmt: skip
-CITED = ["pssv", "jointgraph"]
+CITED = ["pssv", "jointgraph", "dssmsc", "glmsc"]
 
 
 class Reference(NamedTuple):
@@ -200,6 +200,11 @@ REFERENCES = [
     *(
         Reference(method, data, {})
         for method in CITED
+        for data in (*TITLES, *FURTHER)
+        if data not in LARGE
+    ),
+    *(
+        Reference("glmsc", data, {"mapping": "network"})
         for data in (*TITLES, *FURTHER)
         if data not in LARGE
     ),

@@ -30,7 +30,7 @@ from harness.budgets import budgets
 from harness.jobs import STAGES
 from harness.protocol import read_protocol
 from harness.rows import job_labels
-from harness.store import identity, published, select
+from harness.store import identity, table_rows
 from harness.summaries import DIGITS, ORDER_WORDS, Summary, read_paper, rivals, summarize
 from harness.tables import report, selected
 from polyspan.audit import NEGLIGIBLE, ORDERS
@@ -55,15 +55,9 @@ TALL = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)  # the paper's seven values
 
 
 @cache
-def database():
-    """The rows that git keeps."""
-    return published(STORES)
-
-
-@cache
 def rows_of(name, order="shuffled"):
     """Latest rows of a protocol, in the letters of the papers; none if it has not been run."""
-    rows = select(database(), protocol=name, order=order)
+    rows = table_rows(STORES, name, order)
     return [row | {"params": in_letters(row["estimator"], row["params"])} for row in rows]
 
 

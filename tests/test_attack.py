@@ -1,22 +1,40 @@
 """Input that was misread without a word, and calls that ended without a sentence, one test each."""
 
+import gzip
 import json
 import re
+import tracemalloc
 import warnings
 
 import anndata
 import numpy as np
 import pandas as pd
 import polars
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import scipy.io
 import scipy.sparse as sp
 
-from polyspan import GRMSC, NEMO, ConcatKMeans, ConsensusClusterer, MeanGraph
+from polyspan import (
+    FPMVS,
+    GRMSC,
+    GSF,
+    LMSC,
+    MLRSSC,
+    NEMO,
+    AnchorGRMSC,
+    ConcatKMeans,
+    ConsensusClusterer,
+    MeanGraph,
+    load_model,
+    save_model,
+)
 from polyspan.cli.main import main
 from polyspan.datasets import load_views
 from polyspan.explain import lifetimes
 from polyspan.explain.associations import associations
+from polyspan.io.safety import unpacked_size
 from polyspan.metrics import clustering_scores
 
 RNG = np.random.default_rng(0)
@@ -360,3 +378,128 @@ def test_9_stand_ins_and_outcomes_are_named(tmp_path):
         ConcatKMeans(2).fit([frame, X])
     with pytest.warns(UserWarning, match="column 2 holds -9999"):
         ConcatKMeans(2).fit([frame.to_numpy()[:, 1:], X])
+
+
+# ---- 11: extreme values --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("values", [1 + 1e-16 * X, 1e15 + X, 4e15 + 8 * X])
+def test_11_nearly_constant_views_end_in_a_sentence(values):
+    for views in ([values, X], [values]):
+        with pytest.raises(ValueError, match=r"is constant after.* clusters: leave it out"):
+            MeanGraph(2, scale="standard").fit(views)
+
+
+def test_11_infinity_may_be_an_id():
+    frame = table().set_index(pd.Index([np.inf, *range(N - 1)]))
+    assert len(ConcatKMeans(2).fit([frame, frame.add_prefix("x")]).labels_) == N
+
+
+@pytest.mark.parametrize(
+    ("model", "params"),
+    [
+        (LMSC(2), {"mu_max": 1e-300}),
+        (LMSC(2), {"mu0": 1e300}),
+        (GSF(2), {"lam_ridge": 5e-324}),
+        (AnchorGRMSC(2), {"lam2": 1e160}),
+        (MLRSSC(2), {"mu_max": 1e-100}),
+    ],
+)
+def test_11_extreme_parameters_are_refused_by_name(model, params):
+    with pytest.raises(ValueError, match=f"{next(iter(params))} must be a finite number .* <= 1e"):
+        model.set_params(**params).fit([X, X])
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_11_labels_are_numbered_through():
+    A, B = np.array([[1.0], [1], [1], [1], [1], [0]]), np.array([[1.0, 1], [1, 0]] * 3)
+    spread = np.array([[1.0, 1], [0, 1], [1, 0], [0, 1], [0, 1], [1, 0], [1, 1]])
+    for model, views in (
+        (FPMVS(6, scale=None, max_iter=5, random_state=0), [A, B]),
+        (AnchorGRMSC(7, scale="standard", max_iter=5, random_state=0), [spread, spread[:, ::-1]]),
+    ):
+        labels = model.fit(views).labels_
+        assert np.unique(labels).tolist() == list(range(labels.max() + 1))
+
+
+def rewritten(path, change):
+    """The parts of a saved model, changed and written again."""
+    with np.load(path) as file:
+        parts = {name: file[name] for name in file.files}
+    change(parts)
+    np.savez(path, **parts)
+    return path
+
+
+def flip(parts):
+    name = next(name for name, one in parts.items() if one.dtype.kind == "f" and one.size > 9)
+    parts[name] = -parts[name]
+
+
+def forget(parts):
+    text = json.loads(str(parts["polyspan"]))
+    text["estimators"][0]["fitted"].popitem()
+    parts["polyspan"] = np.array(json.dumps(text))
+
+
+@pytest.mark.parametrize(
+    "change", [flip, forget, lambda parts: parts.pop("array0"), lambda parts: parts.update(a=X)]
+)
+def test_11_a_model_that_was_changed_is_refused(tmp_path, change):
+    path = save_model(GRMSC(2, random_state=0).fit([X, X[:, :2]]), tmp_path / "model.npz")
+    with pytest.raises(ValueError, match=r"not a model saved by .* or it is damaged"):
+        load_model(rewritten(path, change))
+
+
+# ---- 13: a few bytes that unpack to many ---------------------------------------------------------
+
+
+def peak(call):
+    """The words of the error of a call, and the memory that it took."""
+    tracemalloc.start()
+    with pytest.raises((ValueError, MemoryError)) as error:
+        call()
+    size = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return str(error.value), size
+
+
+def test_13_one_endless_line(tmp_path, monkeypatch):
+    monkeypatch.setattr("polyspan.io.text.LONGEST", 2**16, raising=False)
+    (tmp_path / "x.csv.gz").write_bytes(gzip.compress(b"id" + b",1" * 10**7))
+    told, size = peak(lambda: load_views([tmp_path / "x.csv.gz"]))
+    assert "row 1 has more than 65,536 characters" in told
+    assert size < 2**22
+
+
+def test_13_more_entries_than_the_header_says(tmp_path):
+    head = b"%%MatrixMarket matrix coordinate real general\n2 2 1\n"
+    (tmp_path / "x.mtx.gz").write_bytes(gzip.compress(head + b"1 1 1\n" * 10**6))
+    load_views([write_mtx(tmp_path / "y.mtx")])  # imports
+    told, size = peak(lambda: load_views([tmp_path / "x.mtx.gz"]))
+    assert "holds more than the 1 entries that its header names" in told
+    assert size < 2**22
+
+
+def write_mtx(path):
+    scipy.io.mmwrite(path, X)
+    return path
+
+
+@pytest.mark.parametrize("kind", [pa.binary(), pa.list_(pa.string()), pa.string()])
+def test_13_a_column_with_one_value_repeated(tmp_path, kind):
+    value = {"binary": b"z" * 10**5, "string": "z" * 10**5}.get(str(kind), ["z" * 10**5])
+    n = 1000 if kind == pa.string() else 2000
+    content = {"a": pa.array([value] * n, kind), "b": pa.array(np.zeros(n))}
+    pq.write_table(pa.table(content), tmp_path / "x.parquet", compression="zstd")
+    told, size = peak(lambda: load_views([tmp_path / "x.parquet"]))
+    assert len(told) < 500
+    assert size < 10 * 10**6  # the values alone are 10**8 or more
+    assert unpacked_size(tmp_path / "x.parquet", ".parquet") >= 40 * n
+
+
+def test_13_short_fields_take_more_memory_than_their_text(tmp_path, monkeypatch):
+    (tmp_path / "x.csv").write_text("a,b,c\n" + "1,2,3\n" * 10**5)
+    monkeypatch.setattr("polyspan.io.safety.available_memory", lambda: 4 * 6 * 10**5)
+    with pytest.raises(MemoryError, match="reading it takes about 1"):
+        load_views([tmp_path / "x.csv"])

@@ -35,6 +35,7 @@ from polyspan import (
 from polyspan.cli.main import main
 from polyspan.graphs.proximity import first_order
 from polyspan.inputs.scaling import unit
+from polyspan.methods.dssmsc import solve_dssmsc
 from polyspan.methods.fpmvs import solve_fpmvs
 from polyspan.methods.lmsc import solve_lmsc
 from polyspan.metrics import clustering_scores
@@ -44,6 +45,7 @@ CLASSES = np.repeat(np.arange(3), N // 3)
 EXEMPT = {"tsvdmsc"}  # its Fourier transform runs along the samples
 RANDOM = {  # with random starts, and parameters with which these matter for so few samples
     "lmsc": {},
+    "dssmsc": {},
     "anchorgrmsc": {"n_anchors": 12},
     "lmvsc": {"n_anchors": 12},
     "fpmvs": {},
@@ -172,6 +174,12 @@ def test_grmsc_in_all_its_forms(params):
         assert moved("grmsc", make, **params) < 1e-8
 
 
+@pytest.mark.parametrize("make", DATA)
+def test_glmsc_with_networks(make):
+    pytest.importorskip("torch")
+    assert moved("glmsc", make, mapping="network") < 1e-8
+
+
 def test_distances_that_differ_by_rounding_are_tied():
     X = counts()[0]  # whole numbers: nothing is rounded
     # Far from zero, squared distances have four digits less; the units do not matter.
@@ -252,6 +260,20 @@ def test_lmsc_moves_with_its_start(as_released, make):
         np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-8 * np.max(np.abs(Z)))
         wanted = latent[:, order]
         np.testing.assert_allclose(other, wanted, rtol=0, atol=1e-8 * np.max(np.abs(latent)))
+
+
+@pytest.mark.parametrize("make", DATA)
+def test_dssmsc_moves_with_its_start(make):
+    Xs, rng = [unit(X) for X in make()], np.random.default_rng(5)
+    start = [rng.uniform(size=(d, N)) for d in (3, 5, 5)]
+    Z, Zs, H = solve_dssmsc(Xs, start, lam=0.1, lam_d=0.01)
+    for order in SHUFFLES:
+        found, others, latent = solve_dssmsc(
+            [X[order] for X in Xs], [A[:, order] for A in start], lam=0.1, lam_d=0.01
+        )
+        for one, two in zip((found, *others), (Z, *Zs), strict=True):
+            np.testing.assert_allclose(one, two[np.ix_(order, order)], rtol=0, atol=1e-8)
+        np.testing.assert_allclose(latent, H[:, order], rtol=0, atol=1e-8)
 
 
 @pytest.mark.parametrize("make", DATA)

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ TUNE_SCORE = "nmi"
 TUNE_SEEDS = 3  # whose mean decides ...
 TUNE_BEST = 20  # ... among so many settings, the best with the first seed
 CHECKED = 20  # one job in so many does not share its solution
+_TEXT = json.JSONEncoder(sort_keys=True).encode
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class Job:
     timeout: float | None
     order: str = "shuffled"
 
-    @property
+    @cached_property
     def key(self) -> str:
         """Hash of what determines the result: estimator, parameters, data, seed and order.
 
@@ -64,8 +66,7 @@ def key_of(
     """Hash of what determines the result of a job; the source has its name and its options."""
     options = {name: value for name, value in source.items() if name != "name"}
     what = [estimator, params, source["name"], options, seed, order]
-    text = json.dumps(_plain(what), sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return hashlib.sha256(_TEXT(_plain(what)).encode()).hexdigest()[:16]
 
 
 def first_jobs(protocol: Protocol, rows: Iterable[Mapping[str, Any]] = ()) -> list[Job]:

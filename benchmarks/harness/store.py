@@ -25,6 +25,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ from polyspan.runtime.messages import warn_user
 Row = dict[str, Any]
 Tell = Callable[[str], None]
 IDENTITY = ("protocol", "dataset", "method", "selection", "stage", "key")
+_identity = itemgetter(*IDENTITY)
 _NUMBER = (int, float, type(None))
 # What a row has, and of which types it may be. Its key follows from the rest.
 COLUMNS: dict[str, tuple[type, ...]] = {
@@ -81,7 +83,7 @@ def _with_key(row: Row) -> Row:
 
 def identity(row: Mapping[str, Any]) -> tuple[str, ...]:
     """What ties a row to its job: two rows with the same identity belong to the same job."""
-    return tuple(row[name] for name in IDENTITY)
+    return _identity(row)
 
 
 def latest(rows: Iterable[Row]) -> list[Row]:
@@ -422,17 +424,7 @@ def rebuild(folder: str | Path, store: str | Path, tell: Tell = warn_user) -> in
     return len(rows)
 
 
-def published(folder: Path) -> sqlite3.Connection:
-    """A database in memory with the rows of all exported tables, for `select`."""
-    database = _open(":memory:")
-    for path in sorted(folder.glob("*.csv.gz")):
-        _add(database, path, read_table(path))
-    return database
-
-
-def select(database: sqlite3.Connection, **where: str) -> list[Row]:
-    """The latest rows of all jobs with these values, in the order in which they were written."""
-    words = " and ".join("json_extract(row, ?) = ?" for _ in where)
-    asked = [word for name, value in where.items() for word in (f"$.{name}", value)]
-    found = database.execute(f"select row from rows where {words} order by id", asked)
-    return latest(row for (text,) in found for _, row in filter(None, [_unsealed(text.encode())]))
+def table_rows(folder: Path, protocol: str, order: str) -> list[Row]:
+    """The latest rows of all jobs in an exported table; none if there is no such table."""
+    path = folder / f"{protocol}-{order}.csv.gz"
+    return latest(map(_with_key, read_table(path))) if path.is_file() else []

@@ -1,13 +1,13 @@
 """Summaries of the runs of a method on a data set: means over seeds, ranks, the paper's values."""
 
 import csv
-import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from harness.plan import SELECTIONS
 from harness.store import Row, latest
 from polyspan.metrics import PAPER_SCORES, SCORES
 
+_GROUP = itemgetter("protocol", "dataset", "selection", "method")
 LOWER_IS_BETTER = ("avg_entropy",)
 DIGITS = 4
 ORDER_WORDS = {
@@ -62,8 +63,7 @@ def summarize(rows: list[Row]) -> list[Summary]:
     """
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in latest(rows):
-        names = ("protocol", "dataset", "selection", "method")
-        groups.setdefault((*(row[name] for name in names), order_of(row)), []).append(row)
+        groups.setdefault((*_GROUP(row), order_of(row)), []).append(row)
     return sorted(map(_summary, groups.values()), key=_place)
 
 
@@ -125,7 +125,7 @@ def _summary(rows: list[Row]) -> Summary:
 
 
 def _text(params: Mapping[str, Any]) -> str:
-    return json.dumps(params, sort_keys=True)
+    return repr(sorted(params.items()))
 
 
 @cache

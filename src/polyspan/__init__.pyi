@@ -10,9 +10,11 @@ from polyspan.methods.grmsc import GRMSC as GRMSC
 from polyspan.methods.anchor_grmsc.estimator import AnchorGRMSC as AnchorGRMSC
 from polyspan.methods.lrr import LRR as LRR
 from polyspan.methods.rmsc import RMSC as RMSC
+from polyspan.methods.dssmsc import DSSMSC as DSSMSC
 from polyspan.methods.pssv import PSSV as PSSV
 from polyspan.methods.jointgraph import JointGraph as JointGraph
 from polyspan.methods.lmsc import LMSC as LMSC
+from polyspan.methods.glmsc import GLMSC as GLMSC
 from polyspan.methods.mlrssc import MLRSSC as MLRSSC
 from polyspan.methods.amgl import AMGL as AMGL
 from polyspan.methods.gmc import GMC as GMC

@@ -6,6 +6,7 @@ is read with ``allow_pickle=False``, and only `ConsensusClusterer` and the class
 """
 
 import ast
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,7 +28,8 @@ CLASSES: dict[str, type[MultiViewClusterer]] = {
     "ConsensusClusterer": ConsensusClusterer,
     **{cls.__name__: cls for cls in METHODS.values()},
 }
-FORMAT = 2  # increased whenever older versions cannot read the file; 1 had quotes in view names
+# Increased whenever older versions cannot read the file; 1 had quotes in view names, 2 no checksum.
+FORMAT = 3
 _TEXT = "polyspan"  # name of the JSON text among the arrays
 
 
@@ -72,6 +74,7 @@ def save_model(model: MultiViewClusterer, path: str | Path, *, force: bool = Fal
     writer = _Writer()
     top = writer.put(model, "the model")
     text = {"format": FORMAT, "version": __version__, "model": top, "estimators": writer.estimators}
+    text["sha256"] = checksum(text, writer.arrays)
     contents: dict[str, Any] = {_TEXT: np.array(json.dumps(text)), **writer.arrays}
     with replacing(path) as part, open(part, "wb") as file:
         np.savez(file, **contents)
@@ -105,7 +108,10 @@ def load_model(path: str | Path) -> Any:
                     f"was saved by polyspan {text['version']} in a newer format: update polyspan "
                     "to read it."
                 )
-            arrays = {name: file[name] for name in file.files}
+            arrays = {name: file[name] for name in file.files if name != _TEXT}
+            written = text.pop("sha256", None)
+            if text["format"] > 2 and written != checksum(text, arrays):
+                raise ValueError("changed")
             reader = _Reader(text["estimators"], arrays, text["format"])
         return reader.get(text["model"])
     except _Refused as error:
@@ -121,6 +127,21 @@ def load_model(path: str | Path) -> Any:
         raise ValueError(
             f"{path} is not a model saved by polyspan.save_model, or it is damaged."
         ) from None
+
+
+def checksum(text: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> str:
+    """The SHA-256 of all that is in a file: against damage and edits, not against an attacker.
+
+    Examples
+    --------
+    >>> checksum({"format": 3}, {"a": np.zeros(2)})[:8]
+    '13b55da9'
+    """
+    found = hashlib.sha256(json.dumps(text, sort_keys=True).encode())
+    for name, array in sorted(arrays.items()):
+        found.update(f"{name} {array.dtype} {array.shape}".encode())
+        found.update(array.tobytes())
+    return found.hexdigest()
 
 
 class _Refused(Exception):

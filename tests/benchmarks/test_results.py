@@ -4,7 +4,7 @@ import json
 import re
 import sys
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from types import SimpleNamespace
 
 import pytest
@@ -13,7 +13,7 @@ from cases import BENCHMARKS, benchmark
 from harness import append_rows, export, read_protocol, read_rows
 from harness.jobs import STAGES, count_jobs
 from harness.rows import empty_row, job_labels
-from harness.store import identity, published, select
+from harness.store import identity
 from polyspan.metrics import SCORES
 
 NAMES = ("paper", "open", "wide")
@@ -55,14 +55,13 @@ def test_no_other_page_is_made(results):
 @together
 def test_a_changed_row_changes_the_pages(results, pages, monkeypatch):
     makers = (results.results_page, results.open_page, results.readme)
-    plain, read = [pages(name) for name in MADE_BY_ROWS], results.rows_of
+    plain = [pages(name) for name in MADE_BY_ROWS]
 
-    def changed(name, order="shuffled"):
-        rows = read(name, order)
-        return [row | {"nmi": row["nmi"] / 2} if row["nmi"] else row for row in rows]
+    def changed(*what, read):
+        return [row | {"nmi": row["nmi"] / 2} if row["nmi"] else row for row in read(*what)]
 
-    monkeypatch.setattr(results, "rows_of", cache(changed))
-    monkeypatch.setattr(results, "complete", cache(results.complete.__wrapped__))
+    for name in ("rows_of", "complete"):
+        monkeypatch.setattr(results, name, cache(partial(changed, read=getattr(results, name))))
     assert all(make() != page for make, page in zip(makers, plain, strict=True))
 
 
@@ -151,7 +150,7 @@ def test_the_page_on_the_order_of_a_file_needs_all_seeds_of_both_orders():
 def test_rows_are_of_jobs_of_the_protocol_in_its_order(results, name):
     """The rows of before in the order of the file; the new ones are jobs of the protocol."""
     for order in ("file", "shuffled"):
-        rows = select(results.database(), protocol=name, order=order)
+        rows = results.rows_of(name, order)
         assert {row["ties"] for row in rows} == ({"row"} if order == "file" else {None})
         if order == "shuffled":
             protocol = read_protocol(BENCHMARKS / f"{name}.toml")
@@ -186,6 +185,7 @@ def tiny(results, tmp_path, monkeypatch):
     """A protocol whose rows are made up: a function that appends those of some jobs."""
     (tmp_path / "paper.toml").write_text(TINY)
     monkeypatch.setattr(results, "HERE", tmp_path)
+    monkeypatch.setattr(results, "STORES", tmp_path)
     protocol = read_protocol(tmp_path / "paper.toml")
 
     def run(order="shuffled", limit=None, nmi=0.5):
@@ -203,12 +203,10 @@ def tiny(results, tmp_path, monkeypatch):
                         rows.append(row)
                         append_rows(store, [row])
         export(store, tmp_path)
-        results.database.cache_clear()
         results.rows_of.cache_clear()
         results.complete.cache_clear()
 
     monkeypatch.setattr(results, "complete", cache(results.complete.__wrapped__))
-    monkeypatch.setattr(results, "database", cache(lambda: published(tmp_path)))
     monkeypatch.setattr(results, "rows_of", cache(results.rows_of.__wrapped__))
     return run
 
@@ -346,6 +344,6 @@ def test_every_row_that_says_tuned_says_how_many_were_tried(pages):
 def test_jobs_of_the_rows_of_before_are_other_jobs(results, name):
     """A run with shuffled samples takes none of them for its own."""
     protocol = read_protocol(BENCHMARKS / f"{name}.toml")
-    known = {identity(row) for row in select(results.database(), protocol=name, order="file")}
+    known = {identity(row) for row in results.rows_of(name, "file")}
     first = STAGES[0](protocol)
     assert [job for job in first if identity(job_labels(job)) in known] == []

@@ -199,13 +199,14 @@ def test_methods_that_see_the_order_share_nothing():
         "amgl": [{"as_released": True}],
         "gmc": [{"as_released": True}],
         "mcgc": [{"as_released": True}],
-        **{name: [{}] for name in ("lmsc", "lmvsc", "fpmvs", "fastmice", "concatkmeans")},
+        **{name: [{}] for name in ("lmsc", "dssmsc", "lmvsc", "fpmvs", "fastmice", "concatkmeans")},
         "anchorgrmsc": [{}],
+        "glmsc": [{"mapping": "network"}],
         "bestsingleview": [{"estimator": "lmsc"}],
     }
     for name, some in never.items():
         assert not any(get_tags(runner.build(name, params)).one_solution for params in some), name
-    rest = [name for name in METHODS if name not in never] + ["amgl", "gmc", "mcgc"]
+    rest = [name for name in METHODS if name not in never] + ["amgl", "glmsc", "gmc", "mcgc"]
     assert all(get_tags(runner.build(name, {})).one_solution for name in rest)
     assert get_tags(runner.build("bestsingleview", {"estimator": "lrr"})).one_solution
 

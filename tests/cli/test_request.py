@@ -25,7 +25,10 @@ pytestmark = pytest.mark.usefixtures("folder")
             "no parameter of GRMSC is called 'lam', did you mean",
         ),
         ([*FILES, *GRMSC3, "--set", "lam1"], "--set needs name=value, such as --set lam1=10; got"),
-        ([*FILES, *GRMSC3, "--set", "lam1=-1"], "GRMSC: lam1 must be a finite number > 0; got -1"),
+        (
+            [*FILES, *GRMSC3, "--set", "lam1=-1"],
+            "GRMSC: lam1 must be a finite number >= 1e-50 and <= 1e+50; got -1",
+        ),
         ([*FILES, *GRMSC3, "--set", "n_clusters=4"], "--set n_clusters: use --clusters instead"),
         ([*FILES, *GRMSC3, "--set", "random_state=4"], "--set random_state: use --seed instead"),
         ([*FILES, *GRMSC3, "--set", "views=4"], "no parameter of GRMSC is called 'views'"),

@@ -5,14 +5,23 @@ import pytest
 from cases import case
 
 from polyspan import LRR
-from polyspan.inputs.params import check_params, clusterer, flag, integer, one_of, real, seed
+from polyspan.inputs.params import (
+    check_params,
+    clusterer,
+    flag,
+    integer,
+    one_of,
+    positive,
+    real,
+    seed,
+)
 
 LARGE = 10**400  # no float holds it
 
 RIGHT = [
     (one_of("a", None), ["a", None]),
     (real(0), [0, 0.0, 1, np.float32(2), np.int8(3), Fraction(1, 3)]),
-    (real(0, open_low=True), [1e-300, 5]),
+    (positive, [1e-50, 5]),
     (real(0, 1), [0, 1, 0.5]),
     (real(0, none="0.1"), [None, 0, 2.5]),
     (real(0, none="1/n"), [None, 2.5]),
@@ -25,7 +34,7 @@ RIGHT = [
 WRONG = [
     (one_of("a", None), "^'a' or None$", ["b", 0, ["a"], np.array(["a", "b"]), b"a", True]),
     (real(0), "^a finite number >= 0$", [-1, "1", None, True, np.nan, np.inf, 1j, [1], LARGE]),
-    (real(0, open_low=True), "^a finite number > 0$", [0, -1.0, np.True_]),
+    (positive, r"^a finite number >= 1e-50 and <= 1e\+50$", [0, -1.0, 1e-300, 1e51, np.True_]),
     (real(0, 1), "^a finite number >= 0 and <= 1$", [1.5, -0.1]),
     (real(0, none="0.1"), "^a finite number >= 0, or None for 0.1$", [-1, "1"]),
     (real(0, none="1/n"), "^a finite number >= 0, or None for 1/n$", [-1, "auto", np.nan]),

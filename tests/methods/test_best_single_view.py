@@ -146,7 +146,9 @@ def test_errors_of_the_method_name_the_view():
 
 def test_errors_of_the_methods_parameters():
     views, _ = mixed()
-    with pytest.raises(ValueError, match="LRR: lam must be a finite number > 0; got -1"):
+    with pytest.raises(
+        ValueError, match=r"LRR: lam must be a finite number >= 1e-50 and <= 1e.50; got -1"
+    ):
         BestSingleView(LRR(3, lam=-1)).fit(views)
     with pytest.raises(ValueError, match="LRR: n_clusters=61 is more than n_samples=60"):
         BestSingleView(LRR(61)).fit(views)

@@ -88,35 +88,39 @@ def test_nothing_is_loaded_from_anywhere(tmp_path, digits):
     assert "script-src 'sha256-" in policy  # and so no other script than ours
 
 
-@pytest.mark.slow
 def test_all_user_strings_are_text(tmp_path):
-    n = len(NASTY)
-    rng = np.random.default_rng(0)
+    n, rng = len(NASTY), np.random.default_rng(0)
     views = [rng.standard_normal((n, 4)) for _ in range(n)]
-    model = ConcatSpectral(n_clusters=2, random_state=0).fit(views)
-    labels = np.array([NASTY[i % 2] for i in range(n)])
-    plain = report(tmp_path, SimpleNamespace(views=views, view_names=["v"] * n), model, "plain")
-    kinds = {tag for tag, _ in Page(plain).elements} | {"ul", "li", "details", "summary", "use"}
-    for name in NASTY[:12]:
-        consensus = merged(
-            model,
-            table_=[tried(method=name, setting={name: name}, group=name, reason=name)],
-            evidence_=EVIDENCE | {"settings": [{name: name}]},
-        )
-        text = report(
-            tmp_path, SimpleNamespace(views=views, view_names=NASTY), consensus, force=True,
-            sample_ids=NASTY, labels=labels, title=name, command=name, notes=[name],
-        )  # fmt: skip
+    model = ConcatSpectral(n_clusters=2, random_state=0).fit(views[:2])
+    labels, shown = np.array([NASTY[i % 2] for i in range(n)]), NASTY[:12]
+    tables = {
+        "table_": [tried(method=x, setting={x: x}, group=x, reason=x) for x in shown],
+        "evidence_": EVIDENCE | {"settings": [{x: x} for x in shown]},
+    }
+    consensus = merged(model, **tables)
+
+    def checked(name, views, view_names, **more):
+        data = SimpleNamespace(views=views, view_names=view_names)
+        text = report(tmp_path, data, consensus, title=name, command=name, force=True, **more)
         page = Page(text)
-        assert {tag for tag, _ in page.elements} <= kinds
         assert sum(tag == "script" for tag, _ in page.elements) == 2
         assert not any(tag == "img" for tag, _ in page.elements)
         assert not any(key.startswith("on") for _, attrs in page.elements for key in attrs)
-        cleaned = clean(name)
-        assert page.shown.count(cleaned) >= 5  # heading, title, note, command, tables
+        return text, page
+
+    _, plain = checked("plain", views[:2], ["v", "w"])
+    kinds = {tag for tag, _ in plain.elements} | {"ul", "li", "details", "summary", "use"}
+    text, page = checked(NASTY[0], views, NASTY, sample_ids=NASTY, labels=labels, notes=shown)
+    assert {tag for tag, _ in page.elements} <= kinds
+    for name in shown:
+        assert page.shown.count(clean(name)) >= 4  # note, tables of views, members and settings
     assert data_of(text)["ids"] == [clean(name) for name in NASTY]
     assert data_of(text)["clusters"][0]["name"] in NASTY[:2]
     assert "\x00" not in text
+    for name in shown[1:4]:  # as heading and command
+        _, page = checked(name, views[:1], ["v"])
+        assert {tag for tag, _ in page.elements} <= kinds
+        assert page.shown.count(clean(name)) >= 5  # heading, command, tables
     assert clean("a\ud800\x00b") == "a\ufffd\ufffdb"
 
 
@@ -170,18 +174,23 @@ def test_a_consensus_is_called_one(tmp_path, digits):
     assert "labels = GRMSC(" in page
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_every_method_has_a_report(tmp_path, name):
-    data = make_subspaces(n_samples=45, n_clusters=3, random_state=0)
-    cls = METHODS[name]
-    views = data.views[:1] if get_tags(cls()).single_view else data.views
-    model = cls().set_params(n_clusters=3, random_state=0).fit(views)
-    names = data.view_names[: len(views)]
-    text = report(tmp_path, SimpleNamespace(views=views, view_names=names), model)
-    assert cls.__name__ in Page(text).shown
-    has_affinity = hasattr(model, "affinity_matrix_")
-    assert ('id="matrix"' in text) == has_affinity
-    assert ("without an affinity" in text) == (not has_affinity)
+def test_every_kind_of_method_has_a_report(tmp_path):
+    """One of each: with what residuals and which affinity, of one view or several."""
+    data, kinds = make_subspaces(n_samples=45, n_clusters=3, random_state=0), {}
+    for cls in METHODS.values():
+        views = data.views[:1] if get_tags(cls()).single_view else data.views
+        model = cls().set_params(n_clusters=3, random_state=0).fit(views)
+        W = getattr(model, "affinity_matrix_", None)
+        kind = len(views), type(W), len(getattr(model, "history_", None) or {}) > 1
+        kinds[kind] = model, views
+    assert len(kinds) > 5
+    for i, (model, views) in enumerate(kinds.values()):
+        names = data.view_names[: len(views)]
+        text = report(tmp_path, SimpleNamespace(views=views, view_names=names), model, str(i))
+        assert type(model).__name__ in Page(text).shown
+        has_affinity = hasattr(model, "affinity_matrix_")
+        assert ('id="matrix"' in text) == has_affinity
+        assert ("without an affinity" in text) == (not has_affinity)
 
 
 @pytest.mark.parametrize("n_clusters", [1, 2, 3])

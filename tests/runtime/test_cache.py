@@ -110,17 +110,17 @@ def test_a_method_shares_between_numbers_of_clusters_only_if_it_says_so():
 
         def solve(self, views, Xs):
             solved.append(self.n_clusters)
-            return Labels(np.full(views.n_samples, self.n_clusters))
+            return Labels(np.arange(views.n_samples) % self.n_clusters)
 
     class Promising(Counting):
         solve_counts = False
 
     views = check_views(VIEWS)
     with sharing():
-        found = [Counting(c).fit(views).labels_[0] for c in (2, 3, 2)]
+        found = [Counting(c).fit(views).labels_.max() + 1 for c in (2, 3, 2)]
     assert (found, solved) == ([2, 3, 2], [2, 3])
     with sharing():
-        found = [Promising(c).fit(views).labels_[0] for c in (2, 3)]
+        found = [Promising(c).fit(views).labels_.max() + 1 for c in (2, 3)]
     # n_clusters is not part of the description, so solve sees its default.
     assert (found, solved) == ([8, 8], [2, 3, 8])
 

@@ -127,6 +127,7 @@ class MultiViewClusterer(Declared, ClusterMixin, BaseEstimator):
             self._check_scaled(views, Xs)
             outcome = self._outcome(views, Xs)
             learned = views.remembered() | outcome.learned(self) | self._kept(views, Xs)
+        learned["labels_"] = _numbered_through(learned["labels_"])
         for complaint in (*outcome.complaints, *self._too_few(learned["labels_"])):
             warn_user(complaint)  # before anything is assigned, as a warning may be an error
         for name in fitted_names(type(self)) & vars(self).keys() - learned.keys():
@@ -226,7 +227,7 @@ class MultiViewClusterer(Declared, ClusterMixin, BaseEstimator):
         --------
         >>> from polyspan import LRR
         >>> LRR.parameter_checks()["lam"](-1.0)
-        'a finite number > 0'
+        'a finite number >= 1e-50 and <= 1e+50'
         """
         checks: dict[str, Check] = {}
         for base in reversed(cls.__mro__):  # a new default keeps the inherited check
@@ -519,3 +520,9 @@ def _frozen(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         value = value.tolist()
     return tuple(map(_frozen, value)) if isinstance(value, list | tuple) else value
+
+
+def _numbered_through(labels: np.ndarray) -> np.ndarray:
+    """Labels 0, 1, ..., also where k-means has lost a cluster."""
+    clusters, codes = np.unique(labels, return_inverse=True)
+    return labels if clusters[-1] + 1 == len(clusters) else codes.astype(labels.dtype)

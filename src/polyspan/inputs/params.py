@@ -71,11 +71,9 @@ class PerView:
         return f"{self._option(...)}, or a list with one of these for every view"
 
 
-def real(
-    low: float, high: float = np.inf, *, open_low: bool = False, none: str | None = None
-) -> Check:
+def real(low: float, high: float = np.inf, *, none: str | None = None) -> Check:
     """Check that a value is a finite number between two bounds (or None, which means ``none``)."""
-    words = f"a finite number {'>' if open_low else '>='} {low:g}"
+    words = f"a finite number >= {low:g}"
 
     @allows(words + f" and <= {high:g}" * (high < np.inf), none)
     def check(value: Any) -> bool:
@@ -85,8 +83,7 @@ def real(
             number = float(value)
         except OverflowError:  # an integer too large for a float
             return False
-        above = number > low if open_low else number >= low
-        return above and number <= high and bool(np.isfinite(number))
+        return low <= number <= high and bool(np.isfinite(number))
 
     return check
 
@@ -97,7 +94,9 @@ def integer(low: int, *, none: str | None = None) -> Check:
     return enough(lambda value: _is_whole(value) and value >= low)
 
 
-positive = real(0, open_low=True)
+LEAST, MOST = 1e-50, 1e50  # of weights: squares and fourth powers are still numbers
+positive = real(LEAST, MOST)
+weight = real(0, MOST)  # of a term that may be left out
 
 
 def clusters(value: Any) -> str | None:

@@ -100,9 +100,10 @@ def check_varied(Xs: Sequence[Any], names: Sequence[str], scale: Scale) -> None:
 
 def constant_view(name: str, scale: str, d: int) -> ValueError:
     """The error for a view whose d features say nothing once they are scaled."""
+    other = 'use scale="standard" for it, or ' * (scale != "standard")
     return ValueError(
         f'{view_title(name)} is constant after scale="{scale}" (n_features={d}), so it says '
-        'nothing about clusters: use scale="standard" for it, or leave it out.'
+        f"nothing about clusters: {other}leave it out."
     )
 
 

@@ -29,7 +29,7 @@ def is_missing(value: Any) -> bool:
     (True, True, False)
     """
     if isinstance(value, str):
-        return value.strip().lower() in MISSING
+        return len(value) < 100 and value.strip().lower() in MISSING
     return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 

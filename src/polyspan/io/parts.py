@@ -1,6 +1,7 @@
 """Read views and their ids from files: tables, matrices, AnnData and MuData."""
 
 import re
+import reprlib
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -308,7 +309,7 @@ def _drops(words: Sequence[str], most: int = 5) -> str:
 def _text_error(path: str, table: Any, words: list[str], first: str, asked: bool) -> str:
     name = words[0]
     found = [value for value in dict.fromkeys(map(str, table[name])) if as_numbers([value]) is None]
-    shown = ", ".join(repr(value) for value in found[:3]) + ", ..." * (len(found) > 3)
+    shown = ", ".join(map(reprlib.repr, found[:3])) + ", ..." * (len(found) > 3)
     if all(THOUSANDS.fullmatch(value.strip()) for value in found):
         return (
             f"{path}: column {name!r} has commas in its numbers ({found[0]!r}), which may be "

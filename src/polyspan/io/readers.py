@@ -26,7 +26,7 @@ from polyspan.io.safety import (
 from polyspan.io.tables import tidy
 from polyspan.io.text import has_names, read_text
 from polyspan.runtime.memory import check_reading
-from polyspan.runtime.messages import one_line, own_warnings
+from polyspan.runtime.messages import one_line, own_warnings, quoted
 from polyspan.runtime.optional import require
 
 TEXT = (".csv", ".tsv", ".txt")
@@ -146,8 +146,14 @@ def _read_parquet(path: Path) -> Any:
     parquet = require("pyarrow.parquet", "files", path.name)
     with _read_as(path, "as Parquet"):
         # A string that is repeated is kept once, as in the file.
-        words = [field.name for field in parquet.read_schema(path) if "string" in str(field.type)]
+        kinds = {field.name: str(field.type) for field in parquet.read_schema(path)}
+        if nested := [name for name, kind in kinds.items() if "<" in kind and "dict" not in kind]:
+            raise ValueError(f"columns {quoted(nested)} hold lists: leave them out of the file")
+        words = [name for name, kind in kinds.items() if "string" in kind or "binary" in kind]
         frame = parquet.read_table(path, read_dictionary=words).to_pandas()
+        for name in (name for name, kind in kinds.items() if "binary" in kind and name in frame):
+            spelled = frame[name].cat.categories.map(lambda word: word.decode(errors="replace"))
+            frame[name] = frame[name].cat.set_categories(spelled, rename=True)
     return frame if type(frame.index).__name__ == "RangeIndex" else with_index(frame)
 
 
@@ -422,8 +428,11 @@ def read_matrix_market(path: Path) -> Any:
             dtype=float,
             na_filter=False,
             float_precision="round_trip",  # all digits
+            nrows=count + 1,  # a file may have any number
         ).to_numpy()
-    if len(table) != count:
+    if len(table) > count:
+        raise ValueError(f"it holds more than the {count} entries that its header names")
+    if len(table) < count:
         raise ValueError(f"it holds {len(table)} entries where {count} should be")
     if not stored and symmetry == "general":
         return np.ascontiguousarray(table.reshape((n, d), order="F"))

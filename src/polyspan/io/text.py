@@ -23,6 +23,7 @@ from polyspan.io.safety import opened
 from polyspan.io.tables import of_one_name, with_names
 from polyspan.runtime.messages import one_line, own_warnings, setting
 
+LONGEST = 2**26  # characters in one of the first rows
 LOOK = 2**16  # characters that are looked at before a file is read, at least two lines
 WIDE = 50_000  # columns; the time that pandas takes to put pieces together grows as their square
 EXACT = 2**24  # bytes; of larger files pandas reads about 15 digits, in a third of the time
@@ -97,15 +98,20 @@ def _readable(path: Path) -> Iterator[None]:
         raise ValueError(f"{path} cannot be read as a table: {error}") from error
 
 
-def _lines(path: Path, show: bool = False) -> io.TextIOWrapper:
-    return io.TextIOWrapper(opened(path, show), encoding="utf-8-sig", newline="")
+def _lines(path: Path, show: bool = False, copies: float = 3) -> io.TextIOWrapper:
+    return io.TextIOWrapper(opened(path, show, copies), encoding="utf-8-sig", newline="")
 
 
 def _look(path: Path) -> Look:
     """The delimiter is the one that gives all rows the same number of fields, at least two."""
     start: list[str] = []
     with _lines(path) as lines:
-        for line in lines:
+        while line := lines.readline(LONGEST + 1):
+            if len(line) > LONGEST:
+                raise ValueError(
+                    f"{path}: row {len(start) + 1} has more than {LONGEST:,} characters: write the "
+                    "table with the samples in columns, or as .parquet or .npy"
+                )
             if line.strip():
                 start.append(line)
             if len(start) > 1 and sum(map(len, start)) > LOOK:
@@ -145,9 +151,12 @@ def _read(path: Path, look: Look, named: bool, d: int, kept: list[int]) -> Any:
     """Numbers where pandas can read them, otherwise text, with 0, 1, ... as names."""
     import pandas as pd
 
+    sizes = [len(field) + 1 for row in look.rows[1:] for field in row] or [8]
+    copies = max(3, 24 * len(sizes) / sum(sizes))  # short numbers take 8 bytes, too, some copied
+
     def read(**options: Any) -> Any:
         try:
-            with _lines(path, show=True) as lines, own_warnings():
+            with _lines(path, True, copies) as lines, own_warnings():
                 warnings.simplefilter("ignore")  # of columns of numbers and words: read again
                 return pd.read_csv(
                     lines,

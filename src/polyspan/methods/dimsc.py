@@ -30,7 +30,7 @@ from array_api_compat import array_namespace, device
 from polyspan.base import About, Representation, RepresentationClusterer
 from polyspan.graphs import proximity
 from polyspan.graphs.ties import neighbor_shares, tie_slack
-from polyspan.inputs.params import Neighbors, param, positive, real
+from polyspan.inputs.params import Neighbors, param, positive, weight
 from polyspan.inputs.views import Views
 from polyspan.runtime.arrays import Array, to_numpy
 from polyspan.solvers.eigen import eigh
@@ -88,7 +88,7 @@ class DiMSC(RepresentationClusterer):
 
     n_neighbors: int | None = param(Neighbors(5), default=None)
     lam_s: float = param(positive, default=0.1)
-    lam_v: float = param(real(0), default=1.0)
+    lam_v: float = param(weight, default=1.0)
     tol: float = 1e-4
 
     def solve(self, views: Views, Xs: list[Array]) -> Representation:

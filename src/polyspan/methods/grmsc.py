@@ -49,7 +49,7 @@ from polyspan.inputs.params import (
     one_of,
     param,
     positive,
-    real,
+    weight,
     weights_per_view,
 )
 from polyspan.inputs.precomputed import check_graphs
@@ -167,8 +167,8 @@ class GRMSC(RepresentationClusterer, Penalized, OnDevice, TakesKernels):
 
     n_neighbors: int | None = param(Neighbors(30), default=None)
     lam1: float = param(positive, default=100.0)
-    lam2: float = param(real(0), default=1000.0)
-    alpha: float = param(real(0), default=1e-3)
+    lam2: float = param(weight, default=1000.0)
+    alpha: float = param(weight, default=1e-3)
     orientation: str = param(one_of("samples", "published"), default="samples")
     regularizer: str = param(one_of("both", "first_order", "none"), default="both")
     second_width: str = param(one_of("own", "first"), default="own")

@@ -42,7 +42,7 @@ from scipy.optimize import nnls
 
 from polyspan.base import About, InNumPy, Penalized, Representation, RepresentationClusterer
 from polyspan.graphs import proximity
-from polyspan.inputs.params import fitted, param, positive, real
+from polyspan.inputs.params import fitted, param, positive, weight
 from polyspan.inputs.views import Views
 from polyspan.runtime.arrays import Array, column_lengths
 from polyspan.solvers import prox
@@ -99,7 +99,7 @@ class JointGraph(RepresentationClusterer, Penalized, InNumPy):
     )
 
     lam: float = param(positive, default=0.05)
-    lam_v: float = param(real(0), default=1.0)
+    lam_v: float = param(weight, default=1.0)
     lam_cut: float = param(positive, default=0.1)
     rho: float = 1.5
     mu0: float = 1e-2

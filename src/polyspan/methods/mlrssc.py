@@ -45,7 +45,7 @@ from array_api_compat import array_namespace, device
 
 from polyspan.base import About, OnDevice, Penalized, Representation, RepresentationClusterer
 from polyspan.graphs.proximity import median_kernel
-from polyspan.inputs.params import flag, one_of, param, positive, real
+from polyspan.inputs.params import flag, one_of, param, positive, real, weight
 from polyspan.inputs.views import Views
 from polyspan.runtime.arrays import Array, gram
 from polyspan.solvers import prox
@@ -55,8 +55,12 @@ from polyspan.solvers.loop import Run
 
 def _sigma(value: Any) -> str | None:
     single = not isinstance(value, list | tuple | np.ndarray)
-    right = [real(0, open_low=True)(x) is None for x in ([value] if single else value)]
-    return None if right and all(right) else "a finite number > 0, or a list with one per view"
+    right = [positive(x) is None for x in ([value] if single else value)]
+    return (
+        None
+        if right and all(right)
+        else "a finite number >= 1e-50 and <= 1e+50, or a list with one per view"
+    )
 
 
 class MLRSSC(RepresentationClusterer, Penalized, OnDevice):
@@ -133,7 +137,7 @@ class MLRSSC(RepresentationClusterer, Penalized, OnDevice):
     kernel: str = param(one_of("linear", "gaussian"), default="linear")
     sigma: float | Sequence[float] = param(_sigma, default=1.0)
     rank_share: float = param(real(0, 1), default=0.3)
-    lam_agreement: float = param(real(0), default=0.3)
+    lam_agreement: float = param(weight, default=0.3)
     lam: float = param(positive, default=100.0)
     as_released: bool = param(flag, default=False)
     mu0: float = 100.0

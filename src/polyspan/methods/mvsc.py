@@ -36,7 +36,7 @@ import scipy.sparse as sp
 
 from polyspan.base import About, Embedding, Graph, Iterative
 from polyspan.graphs import proximity
-from polyspan.inputs.params import fitted, integer, one_of, param, positive, real
+from polyspan.inputs.params import fitted, integer, one_of, param, positive, weight
 from polyspan.inputs.views import Views
 from polyspan.runtime.arrays import Array, to_numpy
 from polyspan.solvers import prox
@@ -98,7 +98,7 @@ class MVSC(Iterative):
     )
 
     lam_cut: float = param(positive, default=0.1)
-    lam: float = param(real(0), default=0.1)
+    lam: float = param(weight, default=0.1)
     labels_from: str = param(one_of("graph", "indicator"), default="graph")
     max_inner: int = param(integer(1), default=100)
     max_iter: int = 50

@@ -41,7 +41,7 @@ from array_api_compat import array_namespace, device
 from sklearn.utils import check_random_state
 
 from polyspan.base import About, OnDevice, Penalized, Representation, RepresentationClusterer
-from polyspan.inputs.params import flag, one_of, param, positive, real
+from polyspan.inputs.params import LEAST, MOST, flag, one_of, param, positive, real
 from polyspan.inputs.views import Views
 from polyspan.runtime.arrays import Array, largest_row_sum, take_rows
 from polyspan.solvers import prox
@@ -112,9 +112,7 @@ class TSVDMSC(RepresentationClusterer, Penalized, OnDevice):
     lam: float = param(positive, default=0.1)
     as_released: bool = param(flag, default=False)
     sample_order: str = param(one_of("random", "file"), default="random")
-    mu0: float | None = param(
-        real(0, open_low=True, none="1e-5, or 1e-4 as released"), default=None
-    )
+    mu0: float | None = param(real(LEAST, MOST, none="1e-5, or 1e-4 as released"), default=None)
     rho: float = 2.0
     mu_max: float = 1e10
     max_iter: int = 200

@@ -5,6 +5,7 @@ import math
 import platform
 import re
 from collections.abc import Mapping
+from functools import cache
 from importlib import metadata
 from typing import Any
 
@@ -102,6 +103,7 @@ def is_known(value: Any) -> bool:
     return value is not None and (isinstance(value, str) or math.isfinite(value))
 
 
+@cache
 def environment() -> Environment:
     """The templates: what comes from outside is escaped, and what no page can hold replaced."""
     found = Environment(

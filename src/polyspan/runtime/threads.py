@@ -2,17 +2,24 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
 from operator import getitem
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from polyspan.runtime.arrays import Array
 
 BLOCK = 32  # columns solved together
 Span = tuple[int, int]  # first row of a chunk, and the row after its last
+
+
+@cache
+def _pools() -> ThreadpoolController:
+    """The libraries with threads of their own; finding them takes longer than some fits."""
+    return ThreadpoolController()
 
 
 class Threads:
@@ -32,7 +39,7 @@ class Threads:
 
     def __init__(self, n_jobs: int | None = None) -> None:
         if n_jobs is None:
-            n_jobs = max((library["num_threads"] for library in threadpool_info()), default=1)
+            n_jobs = max((library["num_threads"] for library in _pools().info()), default=1)
         self.n_jobs = n_jobs
 
     def columns(self, m: int) -> list[Span]:
@@ -40,9 +47,10 @@ class Threads:
         return bounds(m, BLOCK)
 
     def __enter__(self) -> "Threads":
-        self._limit = threadpool_limits(1)
+        limit = partial(_pools().limit, limits=1)
+        self._limit = limit()
         # OpenMP's limit is per thread, so every thread sets its own.
-        self._pool = ThreadPoolExecutor(self.n_jobs, initializer=threadpool_limits, initargs=(1,))
+        self._pool = ThreadPoolExecutor(self.n_jobs, initializer=limit)
         return self
 
     def __exit__(self, *error: object) -> None:

@@ -234,8 +234,9 @@ def cluster_links(
     with quiet_kmeans():
         centers = KMeans(n_clusters, n_init=n_init, random_state=random_state).fit(Y)
     centers = centers.cluster_centers_
-    labels = workers.collect(workers.map(nearest_center, Ys, centers=centers))
-    return Clusters(np.concatenate(labels), graph, centers)
+    labels = np.concatenate(workers.collect(workers.map(nearest_center, Ys, centers=centers)))
+    used, codes = np.unique(labels, return_inverse=True)  # centers may be the same
+    return Clusters(codes.astype(labels.dtype), graph, centers[used])
 
 
 class Frame(NamedTuple):

@@ -33,7 +33,19 @@ from polyspan.chunked.chunks import Rows, contents, inspect, make_chunks
 from polyspan.chunked.sources import is_large, open_views
 from polyspan.chunked.workers import Cluster, Threads, active_client, refuse_device
 from polyspan.graphs.neighbors import EXACT_BELOW
-from polyspan.inputs.params import Neighbors, fitted, integer, jobs, one_of, param, positive, real
+from polyspan.inputs.params import (
+    LEAST,
+    MOST,
+    Neighbors,
+    fitted,
+    integer,
+    jobs,
+    one_of,
+    param,
+    positive,
+    real,
+    weight,
+)
 from polyspan.inputs.rows import check_content
 from polyspan.inputs.scaling import (
     STANDARDIZED,
@@ -207,14 +219,14 @@ class AnchorGRMSC(OnDevice, Penalized, TakesFiles):
     anchors: Any = param(kind_of_anchors, default="kmeans")
     n_neighbors: int | None = param(Neighbors(10), default=None)
     lam1: float = param(positive, default=0.1)
-    lam2: float = param(real(0), default=1.0)
+    lam2: float = param(weight, default=1.0)
     alpha: float | None = param(real(0, none="1e-3 min(1, 2000 / n)"), default=None)
     affinity: str = param(one_of("dense", "sparse"), default="sparse")
     n_kept: int = param(integer(1), default=5)
     smoothing: int = param(integer(0), default=10)
     second_width: str = param(one_of("own", "first"), default="own")
     mu0: float | None = param(
-        real(0, open_low=True, none="1e-4 up to 20,000 samples in float64, else 1e-2"), default=None
+        real(LEAST, MOST, none="1e-4 up to 20,000 samples in float64, else 1e-2"), default=None
     )
     tol: float = 1e-4
     dtype: str = param(one_of("auto", "float32", "float64"), default="auto")
