@@ -10,6 +10,7 @@ but not lambdas and comprehensions. A switch is a step of the list into another 
 
 import argparse
 import sys
+import threading
 from itertools import pairwise
 from pathlib import Path
 
@@ -35,11 +36,13 @@ def way(name):
             seen.setdefault((path.relative_to(ROOT).as_posix(), code.co_qualname))
 
     model = MODELS[name]()
+    threading.setprofile(watch)  # of threads that the fit starts
     sys.setprofile(watch)
     try:
         model.fit(views)
     finally:
         sys.setprofile(None)
+        threading.setprofile(None)
     return list(seen)
 
 
