@@ -7,12 +7,19 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from polyspan import GRMSC, LRR, ConcatKMeans, ConcatSpectral, ConsensusClusterer, MeanGraph
-from polyspan import SelfGraph
+from polyspan import (
+    GRMSC,
+    LRR,
+    ConcatKMeans,
+    ConcatSpectral,
+    ConsensusClusterer,
+    MeanGraph,
+    SelfGraph,
+)
 from polyspan.base import MultiViewClusterer
 from polyspan.datasets import make_subspaces
 from polyspan.inputs import choice
-from polyspan.inputs.views import Views, check_views
+from polyspan.inputs.views import check_views
 from polyspan.runtime import memory
 from polyspan.selection import pool
 from polyspan.selection.pool import (
