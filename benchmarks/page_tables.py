@@ -126,8 +126,7 @@ def rows_for(name: str) -> list[dict[str, str]]:
     """The rows of a table: column -> cell."""
     if name in MAKERS:
         return MAKERS[name]()
-    rows = read(KEPT / f"{name}.jsonl")
-    return JOINED[name](rows) if name in JOINED else rows
+    return read(KEPT / f"{name}.jsonl")
 
 
 def read(path: Path) -> list[dict]:
@@ -389,8 +388,8 @@ def plain_nmi(name: str, seeds: Iterable[int] | None = None) -> str:
     """NMI of the plain baseline on all samples, from label_free.py: mean of all or some seeds."""
     import label_free
 
-    runs = label_free.latest_runs()[name]
-    found = [run["plain"] for seed, run in runs.items() if seeds is None or seed in seeds]
+    runs = label_free.scores()[name]["ConcatSpectral"]
+    found = [nmi for seed, nmi in runs.items() if seeds is None or seed in seeds]
     return f"{sum(found) / len(found):.3f}"
 
 
@@ -442,37 +441,13 @@ def group_sizes() -> list[dict]:
     ]
 
 
-def many_samples() -> list[dict]:
-    """The consensus of many samples, beside ConcatSpectral and LMVSC."""
+def label_free_table() -> list[dict]:
+    """The consensus beside others."""
     import label_free
 
-    means, found = label_free.summaries(), []
-    for name in ("scene15", "hdigit"):
-        row = means[name]
-        numbers = {"NMI": row["nmi"], "`ConcatSpectral()`": row["plain"]}
-        found.append((name, row["n"], row["settings"], row["seconds"], numbers))
-    run = scale_rows(work="planted", n=100_000, method="consensus", peers=1)[-1]
-    found.append(("planted", run["n"], run["settings"], run["cpu s"], {"NMI": run["nmi"]}))
-    rows = []
-    for name, n, members, seconds, numbers in found:
-        plain = scale_rows(work=name, n=n, method="LMVSC", **HERE_CPU)[-1]
-        cells = numbers | {"`LMVSC()`": plain["nmi"]}
-        rows.append(
-            {"data": TITLES.get(name, name), "samples": f"{n:,}", "members": members}
-            | {"seconds": int(seconds + 0.5), "`ConcatSpectral()`": ""}
-            | {head: f"{score:.3f}" for head, score in cells.items()}
-        )
-    return rows
+    return label_free.table()
 
 
-def with_plain(rows: list[dict]) -> list[dict]:
-    """The rules for who votes, and the plain baseline in the same shuffles."""
-    from consensus_rules import SEEDS
-
-    return [row | {PLAIN: plain_nmi(row["data"], range(SEEDS))} for row in rows]
-
-
-JOINED = {"consensus-rules": with_plain}  # kept tables with a column from other runs
 MAKERS = {
     "speed-growth": lambda: speed("Growth with n", "work", "n"),
     "speed-gpu": lambda: speed("Solve on cuda", "device", "work", "n", "dtype"),
@@ -491,5 +466,5 @@ MAKERS = {
     "predict": predicted,
     "missing": missing_views,
     "drawn": group_sizes,
-    "consensus-many": many_samples,
+    "label-free": label_free_table,
 }

@@ -460,35 +460,11 @@ def baseline(rows):
 
 
 def label_free():
-    """The rows of benchmarks/label_free.py: means of the present rule, and those of the earlier."""
+    """The table of benchmarks/label_free.py."""
     import label_free
 
-    rows = page_tables.read(STORES / "label_free.jsonl")
-    last = {row["dataset"]: row for row in rows if "rule" not in row}
-    parts = {"now": label_free.summaries(), "earlier": last}
-    columns = {"now": LABEL_FREE, "earlier": LABEL_FREE | EARLIER}
-    columns["earlier"].pop("snf")
-    made = {
-        part: table(
-            columns[part].values(),
-            [[plain(row.get(name, "-")) for name in columns[part]] for row in rows.values()],
-        )
-        for part, rows in parts.items()
-    }
-    return made | {"seeds": listed(sorted({str(row["seed"]) for row in last.values()}))}
-
-
-LABEL_FREE = {
-    "dataset": "data",
-    "n": "n",
-    "nmi": "consensus",
-    "plain": "ConcatSpectral()",
-    "snf": "SNF()",
-    "best_setting": "nearest member alone",
-    "settings": "members",
-    "n_clusters": "classes",
-}
-EARLIER = {"n_clusters_found": "clusters counted"}
+    lines = label_free.table()
+    return table(list(lines[0]), [list(line.values()) for line in lines]) if lines else ""
 
 
 # --- docs/paper-open-points.md ---
@@ -634,9 +610,12 @@ def readme():
 
 def readme_list():
     """How often the short list holds the number of classes."""
-    ours = page_tables.rows_for("count-right")[0]
-    first, _, all_sets = ours["1"].partition(" of ")
-    return {"first": first, "five": ours["5"], "all": all_sets}
+    import label_free
+
+    return {
+        key.replace(" ", "_"): f"{np.mean(right):.0%}"
+        for key, right in label_free.counted().items()
+    }
 
 
 def readme_grmsc():
@@ -666,24 +645,20 @@ def readme_grmsc():
 
 
 def readme_label_free():
-    """Where the consensus stands beside the plain baseline and SNF."""
+    """How far the consensus and the alternatives are from the best of them, over all data sets."""
     import label_free
 
-    means = label_free.summaries()
+    found = label_free.means()
+    methods = [label_free.CONSENSUS, *label_free.ALTERNATIVES]
+    whole = [row for row in found.values() if set(methods) <= set(row)]
+    gaps = [label_free.gaps(row) for row in whole]
     lines = [
-        [name, row["n"], *(plain(row[column], 3) for column in ("nmi", "plain", "snf"))]
-        for name, row in means.items()
-        if name in README_LABEL_FREE
-    ]
-    behind = {
-        column: [name for name, row in means.items() if (row[column] or 0) > row["nmi"]]
-        for column in ("plain", "snf")
-    }
-    return {"lines": lines, "all": len(means)} | behind
-
-
-README_LABEL_FREE = ("breast_tcga", "nutrimouse", "handwritten", "hdigit", "ngs", "msrc_v1",
-                     "prokaryotic")  # fmt: skip
+        [method, f"{np.mean([row[method] for row in whole]):.3f}",
+         f"{np.mean([gap[method] for gap in gaps]):+.3f}",
+         f"{min(gap[method] for gap in gaps):+.3f}"]
+        for method in methods
+    ]  # fmt: skip
+    return {"lines": lines, "sets": len(whole)}
 
 
 # --- docs/what-order-is-worth.md ---

@@ -515,7 +515,7 @@ WRONG = {
     "anchors": ["knn", None, 3, [1, 1], [0.5]],
     "dtype": ["float16", None, float],
     "chunk_size": [0, 1.5, None],
-    "n_jobs": [0, -1, "all"],
+    "n_jobs": [0, 1.5, "all"],
 }
 
 

@@ -258,26 +258,14 @@ def test_samples_that_lack_views():
     views[1][1::9] = np.nan
     number, evidence = count_clusters(views, random_state=0)
     assert number == 4
-    assert "scale" in evidence["settings"][0]  # GRMSC handles them
+    assert "scale" in evidence["settings"][0]  # of SelfGraph
     assert np.isfinite(evidence["shortlist"][0]["modularity"])
-
-
-def test_samples_that_lack_views_without_grmsc(monkeypatch):
-    monkeypatch.setattr("polyspan.selection.pool.EXACT_UP_TO", 50)
-    views, _ = blobs(n_each=25)
-    views[0][::9] = np.nan
-    number, evidence = count_clusters(views, random_state=0)
-    assert number == 4
-    assert evidence["settings"] == [{"method": "MeanGraph"}]
-    assert {rule for row in evidence["shortlist"] for rule in row["rules"]} == {
-        "views", "mean graph"
-    }  # fmt: skip
 
 
 def test_without_time_the_graphs_answer(monkeypatch):
     views, _ = blobs()
     solved = []
-    monkeypatch.setattr("polyspan.GRMSC.solve", lambda *args: solved.append(args))
+    monkeypatch.setattr("polyspan.SelfGraph.solve", lambda *args: solved.append(args))
     _, evidence = count_clusters(views, random_state=0, deadline=time.perf_counter())
     assert not solved
     assert evidence["settings"] == [{"method": "MeanGraph"}]

@@ -29,7 +29,7 @@ Some examples:
 
 The labels file has the columns sample, cluster and, for the consensus, certainty. A .json file
 with all settings is written next to it. Exit codes: 0 success, 1 the fit failed, 2 the request
-or a file is wrong. If anything goes wrong, nothing is written.
+or a file is wrong, 130 interrupted. If anything goes wrong, nothing is written.
 """
 
 import argparse
@@ -96,10 +96,10 @@ def run(args: argparse.Namespace) -> int:
         args.usage_error("name the files to cluster")
     outputs = read_options(Outputs, args)
     if args.repeat:
-        repeat(args.repeat, outputs, command=args.command)
+        found = repeat(args.repeat, outputs, command=args.command)
     else:
-        fit_files(read_options(Request, args), outputs, command=args.command)
-    return 0
+        found = fit_files(read_options(Request, args), outputs, command=args.command)
+    return 130 if found.partial else 0
 
 
 def fit_files(
@@ -162,7 +162,7 @@ def fit_files(
     print(views_text(data), flush=True)
     for words in [*data.notes, *told, *formula_notes(data, outputs.safe_ids)]:
         note(words)
-    found = cluster(request, data, model)
+    found = cluster(request, data, model, outputs.keep_partial)
     for words in found.complaints:
         note(words)
     settings = describe_run(request, data, found, sums=sums, targets=targets, command=command)

@@ -68,6 +68,7 @@ def describe_run(
             "nearest": None if nearest is None else _describe_model(nearest),
             "evidence": found.evidence,
             "warnings": found.complaints,
+            "partial": found.partial,
             "labels": targets.labels.name,
             "labels_sha256": _sum_of(sample_names(data), labels),
         }

@@ -117,8 +117,8 @@ class Request(Reading):
         "set a parameter of the method; may be repeated", "NAME=VALUE", collect=parse_settings)
     seed: int = option(0, "random seed", "N", check=seed_limits)
     budget: float | None = option(None,
-        "start no new member of the consensus after this time; the labels then depend on the speed "
-        "of the machine (default: run all members)", "SECONDS",
+        "stop the members of the consensus in time; the labels then depend on the speed of the "
+        "machine (default: run all members)", "SECONDS",
         check=within(0, sys.float_info.max, "a finite number >= 0"))
     device: str | None = option(None,
         "where to compute, such as cuda (a GPU; needs torch), for methods that support it", "D")
@@ -159,6 +159,9 @@ class Outputs(Writing):
     figures: str | Path | None = option(None,
         "with --report: also write its figures (.svg, .png, .pdf) and tables (.csv, such as "
         "markers.csv) to this folder", "FOLDER", needs=SHOWN)
+    keep_partial: bool = option(False,
+        "after Ctrl-C write what the members of the consensus that ran agree on, marked partial in "
+        "the settings file; without it nothing is written")
     verbose: bool = option(False,
         "also print the members of the consensus, by family and scaling")
     # fmt: on
@@ -213,7 +216,7 @@ def _build(request: Request) -> Any:
         if request.set:
             raise ValueError("--set needs --method: it sets the parameters of one method")
         return ConsensusClusterer(
-            request.clusters, budget=request.budget, random_state=request.seed
+            request.clusters, budget=request.budget, n_jobs=-1, random_state=request.seed
         )
     cls = METHODS.get(request.method)
     if cls is None:
@@ -231,7 +234,8 @@ def _build(request: Request) -> Any:
             f"--missing keep: {cls.__name__} needs every view of every sample; use "
             f"{', '.join(able)}, or --missing drop"
         )
-    return cls(**request.set, random_state=request.seed)
+    cores = {"n_jobs": -1} if "n_jobs" in known else {}
+    return cls(**cores | dict(request.set), random_state=request.seed)
 
 
 def _set_device(model: Any, request: Request) -> None:

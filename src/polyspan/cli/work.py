@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from polyspan.cli.request import Request
 from polyspan.progress import progress_bar, showing
 from polyspan.runtime.messages import own_warnings
+from polyspan.runtime.tasks import INTERRUPTED, keeps_partial
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -25,6 +26,11 @@ class Found(NamedTuple):
     complaints: tuple[str, ...] = ()  # the warnings, each once
 
     @property
+    def partial(self) -> bool:
+        """Whether the fit was interrupted."""
+        return any(row["reason"] == INTERRUPTED for row in getattr(self.estimator, "table_", ()))
+
+    @property
     def labels(self) -> Any:
         """Cluster of every sample."""
         return self.estimator.labels_
@@ -35,9 +41,12 @@ class Found(NamedTuple):
         return getattr(self.estimator, "certainty_", None)
 
 
-def cluster(request: Request, data: "MatchedViews", model: Any) -> Found:
-    """Cluster the samples."""
+def cluster(
+    request: Request, data: "MatchedViews", model: Any, keep_partial: bool = False
+) -> Found:
+    """Cluster the samples; after Ctrl-C by the members that ran, if these are to be kept."""
     started = time.perf_counter()
+    keeps_partial.set(keep_partial)
     with own_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if request.method is None:

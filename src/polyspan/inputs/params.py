@@ -173,6 +173,18 @@ def device_or_none(value: Any) -> bool:
     return isinstance(value, str | None)
 
 
+@allows("a whole number other than 0", "1 or what a joblib context says")
+def jobs(value: Any) -> bool:
+    """Check a number of threads, as scikit-learn has it: -1 is all cores.
+
+    Examples
+    --------
+    >>> jobs(-1), jobs(0)
+    (None, 'a whole number other than 0, or None for 1 or what a joblib context says')
+    """
+    return _is_whole(value) and value != 0
+
+
 def check_params(owner: str, values: Mapping[str, Any], checks: Mapping[str, Check]) -> None:
     """Raise a ``ValueError`` for the first parameter that fails its check.
 

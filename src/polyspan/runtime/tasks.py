@@ -6,12 +6,14 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from typing import Any
 
 from threadpoolctl import threadpool_limits
 
 GRACE = 1.0  # seconds that a stopped thread is waited for: it ends when its present step does
+INTERRUPTED = "interrupted"  # why a function did not run
+keeps_partial = ContextVar("polyspan_keeps_partial", default=False)  # what ran, after Ctrl-C
 
 
 class OutOfTime(BaseException):

@@ -53,6 +53,8 @@ def rank_members(
     families: Sequence[str],
     groups: Sequence[str],
     modularities: np.ndarray,
+    score: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
+    share: float = SHARE,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Score members by what the views say of their labels, and weigh them for the consensus.
 
@@ -75,6 +77,10 @@ def rank_members(
         Which members share a vote: a family in one scaling.
     modularities : (m, v, 2) array
         Modularity of every member's labels on the two graphs of every view.
+    score : callable, default=None
+        Another rule than `score_of`, and
+    share : float, default=1/3
+        another share of the members that enter.
 
     Returns
     -------
@@ -98,8 +104,8 @@ def rank_members(
     A = pairwise_nmi(labels)
     m, kinds = len(A), np.array(families)
     agreement = _agreement(A, kinds)
-    scores = score_of(agreement, modularities)
-    limit = np.sort(scores)[::-1][min(m, max(FEWEST, int(np.ceil(SHARE * m)))) - 1]
+    scores = (score or score_of)(agreement, modularities)
+    limit = np.sort(scores)[::-1][min(m, max(FEWEST, int(np.ceil(share * m)))) - 1]
     used = scores >= limit - 1e-9  # members with equal labels alike, in any order of the samples
     weights = np.zeros(m)
     for kind in np.unique(kinds[used]):

@@ -10,7 +10,6 @@ import html
 import time
 from collections.abc import Sequence
 from functools import partial
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +21,7 @@ from polyspan.base import About, Labels, MultiViewClusterer, TakesFiles
 from polyspan.chunked.sources import holds_dask
 from polyspan.chunked.workers import active_client, refuse_device
 from polyspan.inputs.choice import choose_scaling, two_scalings
-from polyspan.inputs.params import PerView, device_or_none, fitted, integer, param, real
+from polyspan.inputs.params import PerView, device_or_none, fitted, integer, jobs, param, real
 from polyspan.inputs.scaling import SCALES, Scale, Scaling, scaling_per_view
 from polyspan.inputs.views import Views
 from polyspan.progress import telling
@@ -31,12 +30,15 @@ from polyspan.runtime.cache import sharing
 from polyspan.runtime.devices import check_device
 from polyspan.runtime.memory import known_memory
 from polyspan.runtime.messages import plural, recording, view_title
+from polyspan.runtime.tasks import INTERRUPTED
 from polyspan.selection import pool
 from polyspan.selection.consensus import FEWEST, find_rivals, merge_members, merging
 from polyspan.selection.count import Evidence, check_countable, count, labels_for
 from polyspan.selection.evidence import Part, all_of, draw_part, evidence_graphs, view_modularity
 from polyspan.selection.placing import Placing, kept_for_placing
 from polyspan.selection.structure import LATE, Structure, find_structure, untested
+
+FOR_MEMBERS = 0.8  # of the budget; what is left is for the evidence and the consensus
 
 
 class Scalings(NamedTuple):
@@ -73,12 +75,6 @@ def several_clusterers(value: Any) -> str | None:
     return "None, 'thorough', or a list of polyspan's estimators such as [GRMSC(), MeanGraph()]"
 
 
-def jobs(value: Any) -> str | None:
-    """Check that a value is a number of threads as in scikit-learn."""
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
-    return None if value is None or (whole and value != 0) else "an integer other than 0, or None"
-
-
 class ConsensusClusterer(Placing, TakesFiles):
     """Cluster by what many methods and settings agree on; no labels, no tuning.
 
@@ -106,9 +102,9 @@ class ConsensusClusterer(Placing, TakesFiles):
         Scaling of the default pool. ``"auto"`` decides for every view from its values which
         scalings suit it (``scaling_``): the best votes, and one other.
     budget : float, default=None
-        Seconds after which members at work are stopped, and the answer is what those before them
-        agree on; the first always runs. With a budget the result depends on the speed of the
-        machine. None runs all members.
+        Seconds that the fit may take: members still at work after four fifths of them are stopped,
+        and the answer is what those before them agree on; the first always runs. With a budget the
+        result depends on the speed of the machine. None runs all members.
     n_jobs : int or None, default=None
         Members that run at the same time, each on one core; None is 1, or what a joblib context
         says, and -1 is all cores. Labels do not depend on it.
@@ -248,7 +244,7 @@ class ConsensusClusterer(Placing, TakesFiles):
     def solve(self, views: Views, Xs: list[Array]) -> Labels:
         """Fit the members and find what they agree on."""
         started = time.perf_counter()
-        deadline = None if self.budget is None else started + self.budget
+        deadline = None if self.budget is None else started + FOR_MEMBERS * self.budget
         seed, large = int(check_random_state(self.random_state).randint(2**31)), holds_dask(views)
         with known_memory(), sharing(), telling(type(self).__name__, self.verbose) as tell:
             part = draw_part(views, seed) if large else all_of(views)
@@ -277,7 +273,8 @@ class ConsensusClusterer(Placing, TakesFiles):
             with recording():  # the table has what it says
                 best.fit(views)
             others = {} if large else _other_numbers(views, c, evidence)
-        structure = structure or untested(part.views.names, LATE)
+        late = LATE if self.budget is not None else f"not tested: {INTERRUPTED}"
+        structure = structure or untested(part.views.names, late)
         quality = view_modularity(graphs, merged.labels[part.rows])
         complaints = _too_few(fits.table)
         learned = {

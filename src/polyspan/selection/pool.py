@@ -29,7 +29,7 @@ from polyspan.methods.snf import SNF
 from polyspan.progress import Tell
 from polyspan.runtime.arrays import gram
 from polyspan.runtime.messages import own_warnings, recording, warn_user
-from polyspan.runtime.tasks import run_tasks
+from polyspan.runtime.tasks import INTERRUPTED, keeps_partial, run_tasks
 
 Params = dict[str, Any]
 Row = dict[str, Any]  # of the table
@@ -209,9 +209,9 @@ def fit_members(
     """Fit a copy of every member, with these parameters changed.
 
     At the deadline (a time of `time.perf_counter`) those at work are stopped, and the rows of all
-    that have not run give ``reason``; the first one always runs. If a member fails, its row has the
-    error, and the others go on. ``others`` are called beside them; their results come second, None
-    for those that were stopped.
+    that have not run give ``reason``; the first one always runs. The same on Ctrl-C, where
+    `keeps_partial` is set. If a member fails, its row has the error, and the others go on.
+    ``others`` are called beside them; their results come second, None for those that were stopped.
     """
     table = [new_row(member) for member in members]
     labels: list[np.ndarray | None] = [None] * len(members)
@@ -240,11 +240,17 @@ def fit_members(
             tell(done, steps, "members of the consensus", left)
 
     fits = [partial(fit, number) for number in range(len(members))]
-    with own_warnings():  # the threads do not wait for each other's
-        if deadline is not None:  # the first runs whatever it is
-            run_tasks([fits.pop(0)], finished=finished)
-        calls: list[Callable[[], Any]] = [*others, *fits]
-        results = run_tasks(calls, n_jobs, deadline, finished)
+    results: list[Any] = []
+    try:
+        with own_warnings():  # the threads do not wait for each other's
+            if deadline is not None:  # the first runs whatever it is
+                run_tasks([fits.pop(0)], finished=finished)
+            calls: list[Callable[[], Any]] = [*others, *fits]
+            results = run_tasks(calls, n_jobs, deadline, finished)
+    except KeyboardInterrupt:
+        if not (keeps_partial.get() and any(row["status"] == "ok" for row in table)):
+            raise
+        reason, results = INTERRUPTED, [None] * len(others)
     for row in table:
         if row["status"] == "not run":
             row["reason"] = row["reason"] or reason

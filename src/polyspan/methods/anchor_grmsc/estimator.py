@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -32,7 +33,7 @@ from polyspan.chunked.chunks import Rows, contents, inspect, make_chunks
 from polyspan.chunked.sources import is_large, open_views
 from polyspan.chunked.workers import Cluster, Threads, active_client, refuse_device
 from polyspan.graphs.neighbors import EXACT_BELOW
-from polyspan.inputs.params import Neighbors, fitted, integer, one_of, param, positive, real
+from polyspan.inputs.params import Neighbors, fitted, integer, jobs, one_of, param, positive, real
 from polyspan.inputs.rows import check_content
 from polyspan.inputs.scaling import (
     STANDARDIZED,
@@ -138,7 +139,8 @@ class AnchorGRMSC(OnDevice, Penalized, TakesFiles):
     chunk_size : int, default=8192
         Samples processed at a time; dask arrays keep their own chunks if these are smaller.
     n_jobs : int or None, default=None
-        Number of threads; None is as many as BLAS may use. The result does not depend on it.
+        Number of threads; None is 1, or what a joblib context says, and -1 is all cores. The result
+        does not depend on it.
     device : str or None, default=None
         An accelerator on which Z is solved for, such as ``"cuda"`` (needs torch; not with Dask),
         and the neighbors of more than 20,000 samples are searched, up to 200,000 exactly. The rest
@@ -217,7 +219,7 @@ class AnchorGRMSC(OnDevice, Penalized, TakesFiles):
     tol: float = 1e-4
     dtype: str = param(one_of("auto", "float32", "float64"), default="auto")
     chunk_size: int = param(integer(1), default=8192)
-    n_jobs: int | None = param(integer(1, none="as many as BLAS may use"), default=None)
+    n_jobs: int | None = param(jobs, default=None)
 
     anchors_: list[np.ndarray] = fitted()
     representation_: np.ndarray = fitted()
@@ -246,7 +248,9 @@ class AnchorGRMSC(OnDevice, Penalized, TakesFiles):
     def solve(self, views: Views, Xs: list[Array]) -> Labels:
         """Represent the samples and cluster their links, on the workers."""
         client = active_client(views.arrays)
-        with Threads(self.n_jobs) if client is None else Cluster(client) as workers:
+        with (
+            Threads(effective_n_jobs(self.n_jobs)) if client is None else Cluster(client) as workers
+        ):
             Zs, spans, neighbors, record, state = self._represented(workers, views)
             rng = np.random.RandomState()
             rng.set_state(state)  # continue after the draws of the representation
@@ -352,7 +356,7 @@ class AnchorGRMSC(OnDevice, Penalized, TakesFiles):
         frame = Frame(*self._frame)
         n, dtype = int(views[0].shape[0]), frame.A.dtype
         fixed = {"frame": frame, "root": self._root, "lam1": self.lam1}
-        with Threads(self.n_jobs) as workers:
+        with Threads(effective_n_jobs(self.n_jobs)) as workers:
             parts = [
                 Rows(views, a, b, self.scale, self._scaling, dtype)
                 for a, b in bounds(n, self.chunk_size)
@@ -449,5 +453,5 @@ class Represented(NamedTuple):
 def represent_problem(what: tuple[tuple[str, Any], ...], arrays: Sequence[Array]) -> Represented:
     """Represent with a new model that has these parameters and no others."""
     model = AnchorGRMSC(**dict(what), n_clusters=1)
-    with Threads(model.n_jobs) as workers:
+    with Threads(effective_n_jobs(model.n_jobs)) as workers:
         return model.represent(workers, Views(list(arrays), [str(k) for k in range(len(arrays))]))
