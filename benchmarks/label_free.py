@@ -97,7 +97,7 @@ def load(name: str) -> tuple[list[Any], np.ndarray]:
         rotation = np.array([[np.cos(1), -np.sin(1)], [np.sin(1), np.cos(1)]])
         return [Z + 0.15 * rng.normal(size=Z.shape) for Z in (X, X @ rotation)], classes
     data = load_dataset(name)
-    if data.labels is None:
+    if data.labels is None or len(data.labels) == 0:
         raise ValueError(f"{name} has no classes.")
     return data.views, np.unique(np.asarray(data.labels), return_inverse=True)[1]
 

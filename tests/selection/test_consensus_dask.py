@@ -18,9 +18,9 @@ from polyspan.inputs.views import Views
 from polyspan.metrics import clustering_scores
 from polyspan.selection import consensus
 from polyspan.selection.consensus import consensus_of_many, find_rivals
-from polyspan.selection.evidence import draw_part
+from polyspan.selection.evidence import Graphs, draw_part
 from polyspan.selection.placing import Fitted, place
-from polyspan.selection.pool import default_pool
+from polyspan.selection.pool import chunked_pool
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -120,7 +120,7 @@ def test_only_labels_and_certainty_of_many_samples_come_back(monkeypatch):
 @pytest.mark.slow
 def test_the_default_pool_and_a_part(planted, monkeypatch):
     monkeypatch.setattr("polyspan.selection.evidence.PART", 300)
-    monkeypatch.setattr("polyspan.selection.pool.FEWEST_ANCHORS", 30)
+    monkeypatch.setattr("polyspan.selection.pool.ANCHORS", 30)
     found = ConsensusClusterer(random_state=0).fit(lazy(planted.views))
     assert found.n_clusters_ == 3
     assert clustering_scores(planted.labels, found.labels_)["nmi"] > 0.98
@@ -152,8 +152,8 @@ def test_rivals_of_all_samples_are_found_in_a_part():
         return consensus(votes, weights, 2, random_state=0)
 
     part = np.arange(0, 400, 5)
-    near = nearest_neighbors(np.random.default_rng(0).normal(size=(80, 3)), 10)
-    (rival,) = find_rivals(labels, rows, left, [[near.shares]], 2, 0, merge, part)
+    near = nearest_neighbors(np.random.default_rng(0).normal(size=(80, 3)), 10).shares
+    (rival,) = find_rivals(labels, rows, left, [[Graphs(near, near)]], 2, 0, merge, part)
     assert same_clusters(rival["labels"], right)
     assert asked == [(2, 400), (2, 400)]
 
@@ -187,7 +187,7 @@ def test_samples_outside_the_part_may_lack_a_view(planted, monkeypatch):
     np.testing.assert_array_equal(less.rows, part.rows)
     assert less.lacking
     scalings = [("unit", "unit"), ("standard+unit", "unit")]
-    pool = default_pool(less, 3, scalings, "chunked")
+    pool = chunked_pool(less.among, 3, scalings, less.lacking)
     assert [type(member.estimator) for member in pool] == [MeanGraph] * 4
 
 
@@ -221,7 +221,6 @@ def test_a_cluster_and_a_lost_worker_change_nothing(client, monkeypatch):
 @pytest.mark.slow
 def test_on_a_cluster_as_in_memory(client, planted, monkeypatch):
     monkeypatch.setattr("polyspan.graphs.neighbors.EXACT_BELOW", 500)
-    monkeypatch.setattr("polyspan.selection.pool.EXACT_UP_TO", 500)  # two scalings in memory, too
     members = [
         *(MeanGraph(n_neighbors=k, scale=s) for k in (10, 20) for s in ("unit", "standard+unit")),
         AnchorGRMSC(n_anchors=30, lam2=0.0),

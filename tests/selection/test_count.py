@@ -1,8 +1,8 @@
 """The short list of numbers of clusters, how their clusters split, and the graphs behind it."""
 
-import itertools
 import json
 import time
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 from polyspan.datasets import make_subspaces
 from polyspan.inputs.views import Views, check_views
 from polyspan.methods.meangraph import MeanGraph
+from polyspan.methods.selfgraph import SelfGraph
 from polyspan.selection import count_clusters
 from polyspan.selection.count import (
     by_size,
@@ -220,7 +221,7 @@ def test_the_list_of_a_count():
     assert set(evidence["shortlist"][0]["rules"]) == {"settings", "views", "mean graph"}
     steps = [(step["from"], step["to"]) for step in evidence["nesting"]]
     ascending = sorted(numbers(evidence))
-    assert steps == list(itertools.pairwise(ascending))
+    assert steps == list(pairwise(ascending))
     assert json.loads(json.dumps(evidence)) == evidence
     assert count_clusters(views, random_state=0)[1] == evidence
 
@@ -258,26 +259,14 @@ def test_samples_that_lack_views():
     views[1][1::9] = np.nan
     number, evidence = count_clusters(views, random_state=0)
     assert number == 4
-    assert "scale" in evidence["settings"][0]  # GRMSC handles them
+    assert "scale" in evidence["settings"][0]  # of SelfGraph
     assert np.isfinite(evidence["shortlist"][0]["modularity"])
-
-
-def test_samples_that_lack_views_without_grmsc(monkeypatch):
-    monkeypatch.setattr("polyspan.selection.pool.EXACT_UP_TO", 50)
-    views, _ = blobs(n_each=25)
-    views[0][::9] = np.nan
-    number, evidence = count_clusters(views, random_state=0)
-    assert number == 4
-    assert evidence["settings"] == [{"method": "MeanGraph"}]
-    assert {rule for row in evidence["shortlist"] for rule in row["rules"]} == {
-        "views", "mean graph"
-    }  # fmt: skip
 
 
 def test_without_time_the_graphs_answer(monkeypatch):
     views, _ = blobs()
     solved = []
-    monkeypatch.setattr("polyspan.GRMSC.solve", lambda *args: solved.append(args))
+    monkeypatch.setattr("polyspan.SelfGraph.solve", lambda *args: solved.append(args))
     _, evidence = count_clusters(views, random_state=0, deadline=time.perf_counter())
     assert not solved
     assert evidence["settings"] == [{"method": "MeanGraph"}]
@@ -288,13 +277,19 @@ def test_without_time_the_graphs_answer(monkeypatch):
 @pytest.mark.slow
 def test_solutions_in_time_are_used(monkeypatch):
     views, _ = blobs()
-    clock = itertools.count()
-    monkeypatch.setattr("time.perf_counter", lambda: float(next(clock)))
-    _, whole = count_clusters(views, random_state=0, deadline=1e9)
-    used = next(clock)
-    _, part = count_clusters(views, random_state=0, deadline=used + 0.6 * used)
-    assert 0 < len(part["settings"]) < len(whole["settings"])
-    assert part["settings"] == whole["settings"][: len(part["settings"])]
+    clock, plain = [0.0], SelfGraph.solve
+
+    def solve(self, views, Xs):
+        clock[0] += 1.0
+        return plain(self, views, Xs)
+
+    monkeypatch.setattr(SelfGraph, "solve", solve)
+    monkeypatch.setattr("time.perf_counter", lambda: clock[0])
+    _, whole = count_clusters(views, random_state=0)
+    clock[0] = 0.0
+    _, part = count_clusters(views, random_state=0, deadline=1.5)
+    assert part["settings"] == whole["settings"][:2]
+    assert len(whole["settings"]) == 4
 
 
 def test_graphs_that_do_not_fit_leave_one_rule(monkeypatch):

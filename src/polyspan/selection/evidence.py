@@ -19,7 +19,6 @@ from polyspan.chunked.workers import workers_for
 from polyspan.graphs.knn import Near, entry_rows, nearest_neighbors
 from polyspan.graphs.self_expression import self_graph
 from polyspan.inputs.rows import missing_rows
-from polyspan.inputs.scaling import Scaling
 from polyspan.inputs.views import Views
 from polyspan.runtime.arrays import to_numpy
 from polyspan.runtime.threads import take_samples
@@ -177,17 +176,6 @@ def evidence_graphs(
             ]
         )
     return nears, graphs
-
-
-def scalings_by_view(scalings: Sequence[Sequence[Scaling]]) -> list[list[Scaling]]:
-    """For every view, its different scalings.
-
-    Examples
-    --------
-    >>> scalings_by_view([("unit", "unit"), ("standard", "unit")])
-    [['unit', 'standard'], ['unit']]
-    """
-    return [list(dict.fromkeys(of_view)) for of_view in zip(*scalings, strict=True)]
 
 
 def view_modularity(graphs: Sequence[Sequence[Graphs]], labels: np.ndarray) -> np.ndarray:

@@ -34,7 +34,7 @@ from polyspan.io.containers import annotated_kind
 from polyspan.io.samples import KnownView
 from polyspan.runtime.arrays import Array, to_numpy
 from polyspan.runtime.messages import plural, view_names
-from polyspan.selection.evidence import NEIGHBORS, scalings_by_view
+from polyspan.selection.evidence import NEIGHBORS
 
 
 class Placed(NamedTuple):
@@ -60,10 +60,15 @@ def kept_for_placing(
     views: Views, scalings: Sequence[Sequence[Scaling]], near: Sequence[Sequence[Near]]
 ) -> dict[str, Any]:
     """What a fit keeps for `Placing.place`, by the names of the attributes; views are copied."""
+    pairs = zip(zip(*scalings, strict=True), near, strict=True)
+    by_scaling = [dict(zip(scales, of_view, strict=True)) for scales, of_view in pairs]
     return {
         "_dictionary": [X.copy() if sp.issparse(X) else to_numpy(X) + 0 for X in views.arrays],
-        "_view_scales": scalings_by_view(scalings),
-        "_near": [[(found.widths, found.mean_distances) for found in of_view] for of_view in near],
+        "_view_scales": [list(of_view) for of_view in by_scaling],
+        "_near": [
+            [(found.widths, found.mean_distances) for found in of_view.values()]
+            for of_view in by_scaling
+        ],
     }
 
 

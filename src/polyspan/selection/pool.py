@@ -210,9 +210,8 @@ def fit_members(
 
     At the deadline (a time of `time.perf_counter`) those at work are stopped, and the rows of all
     that have not run give ``reason``; the first one always runs. The same on Ctrl-C, where
-    `keeps_partial` is set. If a member fails, its row has the
-    error, and the others go on. ``others`` are called beside them; their results come second, None
-    for those that were stopped.
+    `keeps_partial` is set. If a member fails, its row has the error, and the others go on.
+    ``others`` are called beside them; their results come second, None for those that were stopped.
     """
     table = [new_row(member) for member in members]
     labels: list[np.ndarray | None] = [None] * len(members)
@@ -241,7 +240,11 @@ def fit_members(
             tell(done, steps, "members of the consensus", left)
 
     fits = [partial(fit, number) for number in range(len(members))]
+<<<<<<< HEAD
     results: list[Any] = [None] * len(others)
+=======
+    results: list[Any] = []
+>>>>>>> t33
     try:
         with own_warnings():  # the threads do not wait for each other's
             if deadline is not None:  # the first runs whatever it is
@@ -251,7 +254,11 @@ def fit_members(
     except KeyboardInterrupt:
         if not (keeps_partial.get() and any(row["status"] == "ok" for row in table)):
             raise
+<<<<<<< HEAD
         reason = INTERRUPTED
+=======
+        reason, results = INTERRUPTED, [None] * len(others)
+>>>>>>> t33
     for row in table:
         if row["status"] == "not run":
             row["reason"] = row["reason"] or reason
