@@ -240,11 +240,7 @@ def fit_members(
             tell(done, steps, "members of the consensus", left)
 
     fits = [partial(fit, number) for number in range(len(members))]
-<<<<<<< HEAD
-    results: list[Any] = [None] * len(others)
-=======
     results: list[Any] = []
->>>>>>> t33
     try:
         with own_warnings():  # the threads do not wait for each other's
             if deadline is not None:  # the first runs whatever it is
@@ -254,11 +250,7 @@ def fit_members(
     except KeyboardInterrupt:
         if not (keeps_partial.get() and any(row["status"] == "ok" for row in table)):
             raise
-<<<<<<< HEAD
-        reason = INTERRUPTED
-=======
         reason, results = INTERRUPTED, [None] * len(others)
->>>>>>> t33
     for row in table:
         if row["status"] == "not run":
             row["reason"] = row["reason"] or reason
