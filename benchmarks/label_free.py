@@ -65,13 +65,12 @@ ALTERNATIVES = {
 SCORES = {
     "agreement": lambda agreement, Q: agreement,
     "neighbors": lambda agreement, Q: Q[..., 0].mean(axis=1),
-    "self-expression": lambda agreement, Q: Q[..., 1].mean(axis=1),
-    "sum": lambda agreement, Q: Q.mean(axis=(1, 2)),
-    "sum and agreement": lambda agreement, Q: 2 * Q.mean(axis=(1, 2)) + agreement,
-    "squares": lambda agreement, Q: np.mean(np.maximum(Q, 0) ** 2, axis=(1, 2)),
-    "best view": lambda agreement, Q: Q.mean(axis=2).max(axis=1),
-    "middle view": lambda agreement, Q: np.median(Q.mean(axis=2), axis=1),
-    "better kind": lambda agreement, Q: Q.mean(axis=1).max(axis=1),
+    "sum": lambda agreement, Q: np.nanmean(Q, axis=(1, 2)),
+    "sum and agreement": lambda agreement, Q: 2 * np.nanmean(Q, axis=(1, 2)) + agreement,
+    "squares": lambda agreement, Q: np.nanmean(np.maximum(Q, 0) ** 2, axis=(1, 2)),
+    "best view": lambda agreement, Q: np.nanmean(Q, axis=2).max(axis=1),
+    "middle view": lambda agreement, Q: np.median(np.nanmean(Q, axis=2), axis=1),
+    "better kind": lambda agreement, Q: np.nanmax(np.nanmean(Q, axis=1), axis=1),
 }
 POOLS: dict[str, Any] = {
     "all": lambda row: True,

@@ -61,7 +61,8 @@ def rank_members(
     The score is the mean over the views, and over their graphs of neighbors and of self-expression,
     of the squared modularity: a clustering that is clear on some graphs counts more than one that
     is so-so on all, and graphs without clusters (a view of noise; self-expression, where there are
-    no subspaces) decide nothing. The best third enter the consensus, five at least. Every group
+    no subspaces) decide nothing. Self-expression compares directions: views whose lengths count
+    have no such graph. The best third enter the consensus, five at least. Every group
     among them (a family in one scaling) has one vote, but like members tend to err together: a
     family with g groups there has the root of g votes.
 
@@ -76,7 +77,7 @@ def rank_members(
     groups : m strings
         Which members share a vote: a family in one scaling.
     modularities : (m, v, 2) array
-        Modularity of every member's labels on the two graphs of every view.
+        Modularity of every member's labels on the two graphs of every view; NaN without.
     score : callable, default=None
         Another rule than `score_of`, and
     share : float, default=1/3
@@ -125,7 +126,7 @@ def score_of(agreement: np.ndarray, modularities: np.ndarray) -> np.ndarray:
     >>> score_of(np.ones(2), np.array([[[0.5, 0.1]], [[0.3, 0.3]]])).round(2)
     array([0.13, 0.09])
     """
-    return np.mean(np.maximum(modularities, 0) ** 2, axis=(1, 2))
+    return np.asarray(np.nanmean(np.maximum(modularities, 0) ** 2, axis=(1, 2)))
 
 
 def _agreement(A: np.ndarray, families: np.ndarray) -> np.ndarray:
@@ -414,7 +415,9 @@ def merge_members(
     merged, certainty = merge(labels, weights)
     nearness = pairwise_nmi(np.vstack([merged[part], some]))[0, 1:]
     names = ("agreement", "modularity", "score", "weight", "nearness")
-    columns = zip(agreement, quality.mean(axis=(1, 2)), scores, weights, nearness, strict=True)
+    columns = zip(
+        agreement, np.nanmean(quality, axis=(1, 2)), scores, weights, nearness, strict=True
+    )
     for row, values in zip(rows, columns, strict=True):
         row |= dict(zip(names, map(float, values), strict=True))
     return Merged(merged, certainty, int(np.argmax(np.where(weights > 0, nearness, -1))))

@@ -157,7 +157,8 @@ class ConsensusClusterer(Placing, TakesFiles):
         What every view says of the consensus: the modularity of ``labels_`` on its neighbor graph.
     view_weights_ : list of dict
         One row per view: ``view``, the modularity of ``labels_`` on its graphs of ``neighbors`` and
-        of ``self_expression``, and ``weight``, the share of the view in the score of the consensus.
+        of ``self_expression`` (None where lengths count), and ``weight``, the share of the view in
+        the score of the consensus.
     evidence_ : dict
         What `count_clusters` measured; empty if the number was given.
     best_estimator_ : estimator
@@ -264,7 +265,7 @@ class ConsensusClusterer(Placing, TakesFiles):
                 tell=tell,
                 others=[partial(_tested, part, scalings[0], seed, deadline)],
             )
-            near, graphs = evidence_graphs(list(by_scaling.values()), self.device)
+            near, graphs = evidence_graphs(by_scaling, self.device)
             ran = [fits.table[number] for number in fits.ran]
             merge = merging(views if large else None, c, seed)
             merged = merge_members(ran, fits.labels, graphs, merge, part.rows)
@@ -385,12 +386,13 @@ def _tested(part: Part, scaling: Any, seed: int, deadline: float | None) -> Stru
 
 def _weights(names: Sequence[str], quality: np.ndarray) -> list[dict[str, Any]]:
     """What every view says of the consensus, and its share in the score."""
-    squares = np.mean(np.maximum(quality, 0) ** 2, axis=1)
+    squares = np.nanmean(np.maximum(quality, 0) ** 2, axis=1)
     shares = squares / (squares.sum() or 1.0)
-    return [
-        {"view": name, "neighbors": float(near), "self_expression": float(own), "weight": float(w)}
-        for name, (near, own), w in zip(names, quality, shares, strict=True)
-    ]
+    rows = []
+    for name, (near, own), weight in zip(names, quality.tolist(), shares.tolist(), strict=True):
+        known = None if np.isnan(own) else own
+        rows.append({"view": name, "neighbors": near, "self_expression": known, "weight": weight})
+    return rows
 
 
 def _other_numbers(views: Views, c: int, evidence: Evidence) -> dict[int, np.ndarray]:

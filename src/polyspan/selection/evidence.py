@@ -6,7 +6,7 @@ graphs of self-expression, where subspaces are.
 Where there are very many samples, a part of them is looked at, and it is said what can be missed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,11 +19,13 @@ from polyspan.chunked.workers import workers_for
 from polyspan.graphs.knn import Near, entry_rows, nearest_neighbors
 from polyspan.graphs.self_expression import self_graph
 from polyspan.inputs.rows import missing_rows
+from polyspan.inputs.scaling import Scaling
 from polyspan.inputs.views import Views
 from polyspan.runtime.arrays import to_numpy
 from polyspan.runtime.threads import take_samples
 
 NEIGHBORS = 10
+DIRECTIONS = ("unit", "standard+unit")  # scalings after which lengths do not count
 ENOUGH = 11  # samples of a group, each of which then has ten neighbors in it
 CHANCE = 0.01  # that a group has fewer in the part
 PART = 20_000  # samples of dask arrays that are looked at
@@ -145,11 +147,11 @@ class Graphs(NamedTuple):
     """Two kinds of graphs of one view in one scaling, symmetric."""
 
     neighbors: sp.csr_array
-    self_expression: sp.csr_array
+    self_expression: sp.csr_array | None  # compares directions: not where lengths count
 
 
 def evidence_graphs(
-    by_scaling: Sequence[Views], device: str | None = None
+    by_scaling: Mapping[tuple[Scaling, ...], Views], device: str | None = None
 ) -> tuple[list[list[Near]], list[list[Graphs]]]:
     """Nearest neighbors, a list for each view with one entry for each of its scalings.
 
@@ -158,43 +160,51 @@ def evidence_graphs(
     Examples
     --------
     >>> views = Views([np.random.default_rng(0).normal(size=(30, 4))], ["0"])
-    >>> near, graphs = evidence_graphs([views])
-    >>> len(near), len(near[0]), graphs[0][0].neighbors.shape
-    (1, 1, (30, 30))
+    >>> near, graphs = evidence_graphs({(None,): views})
+    >>> len(near), graphs[0][0].neighbors.shape, graphs[0][0].self_expression
+    (1, (30, 30), None)
     """
-    k = min(NEIGHBORS, by_scaling[0].n_samples - 1)
+
+    def symmetric(A: sp.csr_array) -> sp.csr_array:
+        return sp.csr_array((A + A.T) / 2)
+
+    k = min(NEIGHBORS, next(iter(by_scaling.values())).n_samples - 1)
     nears: list[list[Near]] = []
     graphs: list[list[Graphs]] = []
-    for arrays in zip(*(views.arrays for views in by_scaling), strict=True):
-        of_view = [nearest_neighbors(X, k, device=device) for X in arrays]
-        selves = [self_graph(X, device=device) for X in arrays]
-        nears.append(of_view)
-        graphs.append(
-            [
-                Graphs(*(sp.csr_array((A + A.T) / 2) for A in (near.shares, S)))
-                for near, S in zip(of_view, selves, strict=True)
-            ]
-        )
+    for arrays, scales in zip(
+        zip(*(views.arrays for views in by_scaling.values()), strict=True),
+        zip(*by_scaling, strict=True),
+        strict=True,
+    ):
+        nears.append([nearest_neighbors(X, k, device=device) for X in arrays])
+        selves = [
+            symmetric(self_graph(X, device=device)) if scale in DIRECTIONS else None
+            for X, scale in zip(arrays, scales, strict=True)
+        ]
+        links = [symmetric(near.shares) for near in nears[-1]]
+        graphs.append(list(map(Graphs, links, selves)))
     return nears, graphs
 
 
 def view_modularity(graphs: Sequence[Sequence[Graphs]], labels: np.ndarray) -> np.ndarray:
     """Modularity on the graphs of every view, the means over its scalings: (views, 2 kinds).
 
+    NaN where a view has no graph of the second kind.
+
     Examples
     --------
     >>> A, I = sp.csr_array(np.kron(np.eye(2), np.ones((3, 3)))), sp.csr_array(np.eye(6))
-    >>> view_modularity([[Graphs(A, I)], [Graphs(A, A)]], np.array([0, 0, 0, 1, 1, 1]))
+    >>> view_modularity([[Graphs(A, I)], [Graphs(A, None)]], np.array([0, 0, 0, 1, 1, 1]))
     array([[0.5, 0.5],
-           [0.5, 0.5]])
+           [0.5, nan]])
     """
     coded = np.unique(labels, return_inverse=True)[1]
-    return np.array(
-        [
-            np.mean([[modularity(A, coded) for A in both] for both in of_view], axis=0)
-            for of_view in graphs
-        ]
-    )
+
+    def mean(kind: Sequence[sp.csr_array | None]) -> float:
+        values = [modularity(A, coded) for A in kind if A is not None]
+        return float(np.mean(values)) if values else np.nan
+
+    return np.array([[mean(kind) for kind in zip(*of_view, strict=True)] for of_view in graphs])
 
 
 def modularity(S: sp.csr_array, labels: np.ndarray) -> float:
