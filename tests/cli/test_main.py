@@ -55,7 +55,7 @@ def test_help_of_fit_explains_budget_device_and_repeat(capsys):
     with pytest.raises(SystemExit, match="0"):
         main(["fit", "--help"])
     told = " ".join(capsys.readouterr().out.split()).replace("- ", "-")  # lines end at hyphens
-    assert "--budget SECONDS start no new member of the consensus after this time" in told
+    assert "--budget SECONDS stop the members of the consensus in time; the labels then" in told
     assert "--device D where to compute, such as cuda" in told
     assert "writes LABELS-again.csv unless --out names another file" in told
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from fit_tables import DATA, IDS, column, frame, names, read_labels
+from sklearn.base import clone
 from sklearn.utils import get_tags
 
 from polyspan import GRMSC, METHODS, ConsensusClusterer, MeanGraph, load_model, save_model
@@ -136,6 +137,9 @@ def test_some_samples_lack_a_view(fitted, capsys):
 
 
 def test_samples_unlike_all_get_no_cluster(fitted, capsys):
+    model = clone(fitted).set_params(scale="standard")  # unit length does not tell large from small
+    model.fit(load_views(["rna.csv", "protein.csv"]))
+    save_model(model, "model.npz", force=True)
     odd = table("rna", slice(50, 60))
     odd.loc[3, NAMES["rna"]] += 1e3 * np.arange(12)
     other = table("protein", slice(50, 60))

@@ -114,7 +114,7 @@ def test_missing_keep(capsys):
     assert "10 samples lack protein, kept without it: s" in capsys.readouterr().out
     assert len({row[1] for row in read_labels()[1:]}) == 3
     settings = json.loads(Path("labels.json").read_text())
-    assert {row["method"] for row in settings["members"]} == {"MeanGraph", "NEMO", "GRMSC"}
+    assert {row["method"] for row in settings["members"]} == {"MeanGraph", "SelfGraph"}
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from polyspan.datasets import make_subspaces
 from polyspan.inputs import choice
 from polyspan.inputs.views import check_views
 from polyspan.runtime import memory
+from polyspan.runtime.tasks import INTERRUPTED, keeps_partial
 from polyspan.selection import pool
 from polyspan.selection.pool import (
     chunked_pool,
@@ -215,6 +216,31 @@ def test_without_time_the_first_runs_and_the_others_do_not(planted):
     assert [row["status"] for row in found.table] == ["ok"] + ["not run"] * 4
     assert other is None
     assert found.labels.shape == (1, 60)
+
+
+def test_without_time_the_first_that_can_runs(planted):
+    found, _ = fit([LRR(), *MEMBERS], planted.views, deadline=0.0)
+    assert [row["status"] for row in found.table] == ["failed", "ok"] + ["not run"] * 3
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_after_ctrl_c_what_ran_is_kept_if_that_is_wanted(planted, kept):
+    def ctrl_c(done, *_):
+        if done == 2:
+            raise KeyboardInterrupt
+
+    token = keeps_partial.set(kept)
+    try:
+        if kept:
+            found, (other,) = fit(MEMBERS, planted.views, tell=ctrl_c, others=[lambda: 1])
+            assert [row["status"] for row in found.table] == ["ok"] + ["not run"] * 3
+            assert {row["reason"] for row in found.table[1:]} == {INTERRUPTED}
+            assert other is None
+        else:
+            with pytest.raises(KeyboardInterrupt):
+                fit(MEMBERS, planted.views, tell=ctrl_c, others=[lambda: 1])
+    finally:
+        keeps_partial.reset(token)
 
 
 def test_an_error_in_what_runs_beside_the_members_is_raised(planted):

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from polyspan.cli.request import Request
 from polyspan.progress import progress_bar, showing
 from polyspan.runtime.messages import own_warnings
-from polyspan.runtime.tasks import INTERRUPTED, keeps_partial
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -28,6 +27,8 @@ class Found(NamedTuple):
     @property
     def partial(self) -> bool:
         """Whether the fit was interrupted."""
+        from polyspan.runtime.tasks import INTERRUPTED
+
         return any(row["reason"] == INTERRUPTED for row in getattr(self.estimator, "table_", ()))
 
     @property
@@ -45,6 +46,8 @@ def cluster(
     request: Request, data: "MatchedViews", model: Any, keep_partial: bool = False
 ) -> Found:
     """Cluster the samples; after Ctrl-C by the members that ran, if these are to be kept."""
+    from polyspan.runtime.tasks import keeps_partial
+
     started = time.perf_counter()
     keeps_partial.set(keep_partial)
     with own_warnings(record=True) as caught:

@@ -269,7 +269,8 @@ def _spectra(
         with suppress(MemoryError, ValueError):  # too wide to be dense, or too large unscaled
             outcome = model.solve(views, numpy_views(views, scale))
             w, V = top_eigenvectors(outcome.W, most + 1)
-            yield Spectrum({"scale": list(scale), "n_neighbors": near}, w, V)
+            words = "/".join(map(str, dict.fromkeys(scale)))
+            yield Spectrum({"scale": words, "n_neighbors": near}, w, V)
 
 
 def _compare_settings(spectra: list[Spectrum], seed: int) -> Evidence:

@@ -209,7 +209,7 @@ def fit_members(
     """Fit a copy of every member, with these parameters changed.
 
     At the deadline (a time of `time.perf_counter`) those at work are stopped, and the rows of all
-    that have not run give ``reason``; the first one always runs. The same on Ctrl-C, where
+    that have not run give ``reason``; one always runs. The same on Ctrl-C, where
     `keeps_partial` is set. If a member fails, its row has the error, and the others go on.
     ``others`` are called beside them; their results come second, None for those that were stopped.
     """
@@ -243,7 +243,8 @@ def fit_members(
     results: list[Any] = []
     try:
         with own_warnings():  # the threads do not wait for each other's
-            if deadline is not None:  # the first runs whatever it is
+            # One runs whatever the time is.
+            while deadline is not None and fits and all(row["status"] != "ok" for row in table):
                 run_tasks([fits.pop(0)], finished=finished)
             calls: list[Callable[[], Any]] = [*others, *fits]
             results = run_tasks(calls, n_jobs, deadline, finished)
