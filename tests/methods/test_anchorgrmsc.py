@@ -21,6 +21,7 @@ from polyspan.methods.anchor_grmsc import laplacian
 from polyspan.methods.anchor_grmsc.anchors import (
     Bipartite,
     embed,
+    link_spectrum,
     make_frame,
     nearest_center,
     smooth,
@@ -569,3 +570,15 @@ def test_says_when_it_did_not_converge():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert AnchorGRMSC(3).fit(random_views()).n_iter_ > 3
+
+
+def test_eigenvalues_are_those_of_the_affinity_of_samples():
+    """Samples linked by the anchors that they share: normalized, it has the same spectrum."""
+    Z = np.random.default_rng(0).normal(size=(60, 12))
+    B = np.where(np.abs(Z) >= np.sort(np.abs(Z), axis=1)[:, [-3]], np.abs(Z), 0)
+    W = B / B.sum(axis=0) @ B.T
+    root = np.sqrt(W.sum(axis=1))
+    wanted = np.linalg.eigvalsh(W / np.outer(root, root))[-9:]
+    with Threads(1) as workers:
+        found, _ = link_spectrum(workers, [Z[:25], Z[25:]], 9, 3)
+    assert_allclose(found, wanted, atol=1e-12)  # singular values of another matrix

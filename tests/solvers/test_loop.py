@@ -1,9 +1,7 @@
-import time
-
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from polyspan.solvers.loop import OutOfTime, Run, stopping, watching
+from polyspan.solvers.loop import Run, watching
 
 
 def halve(run, x=1.0):
@@ -92,24 +90,3 @@ def test_iterations_left_without_progress_is_all_that_may_come():
     run, left = Run("still", 5, 0.5), []
     left += [(run.check(size=1.0), run.iterations_left())[1] for _ in run]
     assert left == [4, 3, 2, 1, 0]
-
-
-def test_stopping_ends_a_solver_and_tells_the_outer_listener():
-    seen = []
-    with watching(lambda run: seen.append(run.n_iter)):
-        with pytest.raises(OutOfTime, match="halving was stopped after iteration 1"):
-            with_no_time(Run("halving", max_iter=9, tol=0))
-        list(Run("again", max_iter=2, tol=0))
-    assert seen == [1, 1, 2]
-
-
-def with_no_time(run):
-    with stopping(time.perf_counter()):
-        list(run)
-
-
-@pytest.mark.parametrize("seconds", [None, 1000])
-def test_stopping_leaves_a_solver_with_time_alone(seconds):
-    deadline = None if seconds is None else time.perf_counter() + seconds
-    with stopping(deadline):
-        assert len(list(Run("halving", max_iter=9, tol=0))) == 9

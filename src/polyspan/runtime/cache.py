@@ -111,18 +111,13 @@ def sharing(limit: int = 2**30, store: Store | None = None) -> Iterator[Store]:
         active.reset(token)
 
 
-def held_bytes(value: object, counted: set[int] | None = None) -> int:
+def held_bytes(value: object) -> int:
     """Bytes of all arrays in a value, also within tuples, lists, dictionaries and dataclasses.
-
-    With ``counted``, numbers of arrays by `id`, those are left out and the others added to it.
 
     Examples
     --------
     >>> held_bytes((np.zeros(3), {"a": sp.csr_array(np.eye(2))}, "text"))
     60
-    >>> X, counted = np.zeros(3), set()
-    >>> held_bytes([X, X], counted), held_bytes(X, counted)
-    (24, 0)
     """
     if sp.issparse(value):
         value = [getattr(value, name, None) for name in ("data", "indices", "indptr")]
@@ -131,11 +126,7 @@ def held_bytes(value: object, counted: set[int] | None = None) -> int:
     elif is_dataclass(value) and not isinstance(value, type):
         value = [getattr(value, field.name, None) for field in fields(value)]
     if isinstance(value, list | tuple):
-        return sum(held_bytes(part, counted) for part in value)
-    if counted is not None:
-        if id(value) in counted:
-            return 0
-        counted.add(id(value))
+        return sum(map(held_bytes, value))
     return int(getattr(value, "nbytes", 0))
 
 

@@ -39,38 +39,6 @@ def watching(listener: Listener) -> Iterator[None]:
         _listener.reset(token)
 
 
-class OutOfTime(Exception):
-    """A solver inside `stopping` had its last iteration."""
-
-
-@contextmanager
-def stopping(deadline: float | None) -> Iterator[None]:
-    """Raise `OutOfTime` after the first iteration that ends later than ``deadline``.
-
-    The deadline is a time of `time.perf_counter`; None never stops. A listener of `watching`
-    outside the ``with`` block is still called after every iteration.
-
-    Examples
-    --------
-    >>> with stopping(time.perf_counter()):
-    ...     for _ in Run("halving", max_iter=50, tol=1e-3):
-    ...         pass
-    Traceback (most recent call last):
-    ...
-    polyspan.solvers.loop.OutOfTime: halving was stopped after iteration 1
-    """
-    outer = _listener.get()
-
-    def stop(run: "Run") -> None:
-        if outer is not None:
-            outer(run)
-        if deadline is not None and time.perf_counter() >= deadline:
-            raise OutOfTime(f"{run.name} was stopped after iteration {run.n_iter}")
-
-    with watching(stop):
-        yield
-
-
 @dataclass
 class Run:
     """Iterate until every named residual is below ``tol``, at most ``max_iter`` times.
