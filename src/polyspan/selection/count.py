@@ -130,8 +130,7 @@ def count_clusters(
 
     Stability is not measured on subsamples of a solved affinity: the links would stay the same,
     and small pieces would be found again whatever the data. On noise, such a stability grows with
-    the number of clusters, while agreement between settings does not
-    (``benchmarks/count_rules.py``).
+    the number of clusters, while agreement between settings does not.
 
     Parameters
     ----------
