@@ -30,13 +30,18 @@ def progress_bar() -> Iterator["Progress"]:
         BarColumn(bar_width=24),
         TextColumn("{task.fields[words]}"),
     )
-    console, terminal = Console(stderr=True), sys.stderr.isatty()
+    console, terminal = Console(stderr=True), _is_terminal()
     with Progress(*columns, console=console, transient=True, disable=not terminal) as bar:
         if terminal:
             yield bar
         else:
             with _line_a_minute(bar):
                 yield bar
+
+
+def _is_terminal() -> bool:
+    stderr: Any = sys.stderr  # None if it is closed
+    return stderr is not None and stderr.isatty()
 
 
 @contextmanager
@@ -50,7 +55,8 @@ def _line_a_minute(bar: "Progress") -> Iterator[None]:
             for task in bar.tasks:
                 words = f": {task.fields['words']}" if task.fields["words"] else ""
                 told = f"[{task.description}] {minutes:.0f} min{words}"
-                print(told, file=sys.stderr, flush=True)
+                if sys.stderr is not None:
+                    print(told, file=sys.stderr, flush=True)
 
     thread = threading.Thread(target=lines, daemon=True)
     thread.start()
@@ -120,7 +126,7 @@ def telling(what: str, verbose: int = 1) -> Iterator[Tell | None]:
         yield outer
     elif not verbose:
         yield None
-    elif not sys.stderr.isatty():
+    elif not _is_terminal():
         clock = time_left()
         yield lambda *step: print_step(what, clock(*step))
     else:

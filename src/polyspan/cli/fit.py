@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING, Any
 
 from polyspan.cli.files import check_targets, formula_notes, sha256, write_together, writers_of
 from polyspan.cli.known import read_beside, read_dataset
-from polyspan.cli.messages import files_text, found_text, note, views_text
+from polyspan.cli.messages import files_text, found_text, note, say, views_text
 from polyspan.cli.options import add_options, given, read_options
 from polyspan.cli.parser import add_command
 from polyspan.cli.record import (
@@ -159,7 +159,7 @@ def fit_files(
         data, sums = _read(request)
         check_data(data, model, request.clusters)
         more, told = read_beside(outputs, data, request.dataset) if outputs.report else ({}, [])
-    print(views_text(data), flush=True)
+    say(views_text(data))
     for words in [*data.notes, *told, *formula_notes(data, outputs.safe_ids)]:
         note(words)
     found = cluster(request, data, model)
@@ -168,8 +168,8 @@ def fit_files(
     settings = describe_run(request, data, found, sums=sums, targets=targets, command=command)
     writers = writers_of(targets, request.files, data, found, settings, outputs.safe_ids, more)
     write_together(writers, force=outputs.force)
-    print(f"\n{found_text(found, verbose=outputs.verbose)}\n")
-    print(files_text(targets, outputs.figures))
+    say(f"\n{found_text(found, verbose=outputs.verbose)}\n")
+    say(files_text(targets, outputs.figures))
     if earlier is not None:
         compare(earlier, settings, edited)
     return found

@@ -98,7 +98,9 @@ def read_settings(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text("utf-8"))
         name, asked = Path(found["labels"]), dict(found["asked"])
-        whole = {"sha256", "labels_sha256", "polyspan"} <= set(found) and found["format"] == FORMAT
+        words = [*found["sha256"], found["labels_sha256"], found["polyspan"]]
+        whole = found["format"] == FORMAT and all(isinstance(word, str) for word in words)
+        whole = whole and isinstance(found["sha256"], list)
         # Only a bare name: the settings do not say where to write.
         bare = name.name == found["labels"] and name.suffix.lower() in WRITTEN
         if not (whole and bare and "files" in asked and set(asked) <= set(hints)):
@@ -110,6 +112,8 @@ def read_settings(path: Path) -> dict[str, Any]:
     for name, value in asked.items():
         if not holds(hints[name], value):
             raise ValueError(f"{path}: {name!r} cannot be {value!r:.60}: use the file as written")
+    if len(found["sha256"]) != len(asked["files"]):
+        raise ValueError(f"{path}: 'files' and 'sha256' differ in length: use the file as written")
     return found
 
 

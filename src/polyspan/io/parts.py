@@ -320,6 +320,12 @@ def _text_error(path: str, table: Any, words: list[str], first: str, asked: bool
             f"{path}: column {name!r} has commas in its numbers ({found[0]!r}): write decimals "
             "with a point"
         )
+    if name == first and is_feature_name(name) and not asked:
+        return (
+            f"{path}: the column {name!r} names features, as if they were the samples: use "
+            f"{setting('samples', 'columns')} if the samples are in the columns, or leave it out "
+            f"of the file"
+        )
     several = len(words) > 1
     told = f"{path}: column {name!r} holds text ({shown})"
     if several:
