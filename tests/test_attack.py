@@ -157,6 +157,14 @@ def test_6_the_command_says_so_and_repeats_it(tmp_path, monkeypatch, capsys):
     assert "'(' is no regular expression" in capsys.readouterr().err
 
 
+def test_6_ids_of_which_some_agree_say_so_too(tmp_path):
+    spelled = [one if i < 3 else f"{one}-01A" for i, one in enumerate(IDS)]
+    files = two_files(tmp_path, spelled, IDS)
+    with pytest.raises(ValueError, match=r"54 samples lack a view.*30 agree with id_trim='-01A\$'"):
+        load_views(files)
+    assert load_views(files, id_trim="-01A$").notes[-1].startswith("3 ids are in every view as")
+
+
 def test_6_trimmed_ids_must_still_differ(tmp_path):
     with pytest.raises(ValueError, match="repeated ids"):
         load_views(two_files(tmp_path, IDS, IDS), id_trim=[r"\d+$"])

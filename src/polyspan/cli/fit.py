@@ -108,7 +108,6 @@ def fit_files(
     *,
     command: str = "",
     earlier: Mapping[str, Any] | None = None,
-    edited: bool = False,
 ) -> Found:
     r"""Cluster the samples of several files; print what was done and write the labels.
 
@@ -122,8 +121,6 @@ def fit_files(
         The command line, for the settings and the report.
     earlier : dict, optional
         The settings of the run that this one repeats.
-    edited : bool, default=False
-        Whether the labels of that run have been changed since.
 
     Returns
     -------
@@ -171,7 +168,7 @@ def fit_files(
     say(f"\n{found_text(found, verbose=outputs.verbose)}\n")
     say(files_text(targets, outputs.figures))
     if earlier is not None:
-        compare(earlier, settings, edited)
+        compare(earlier, settings)
     return found
 
 
@@ -187,10 +184,10 @@ def repeat(path: str | Path, outputs: Outputs, *, command: str = "") -> Found:
     with asking():
         earlier = read_settings(path)
         request = earlier_request(path, earlier)
-        edited = is_edited(path.parent / earlier["labels"], earlier)
+        earlier["edited"] = is_edited(path.parent / earlier["labels"], earlier)
     if outputs.out is None:
         outputs = replace(outputs, out=free_place(path.parent / earlier["labels"], outputs.force))
-    return fit_files(request, outputs, command=command, earlier=earlier, edited=edited)
+    return fit_files(request, outputs, command=command, earlier=earlier)
 
 
 def _check_readable(files: Sequence[str | Path]) -> None:

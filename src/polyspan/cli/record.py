@@ -160,11 +160,11 @@ def is_edited(labels: Path, settings: Mapping[str, Any]) -> bool:
     return settings["labels_sha256"] not in (_sum_of(names, marks), _sum_of(safe, marks))
 
 
-def compare(earlier: Mapping[str, Any], settings: Mapping[str, Any], edited: bool) -> None:
+def compare(earlier: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
     """Print that the labels are the same as those of the earlier run, or raise."""
     if earlier["labels_sha256"] != settings["labels_sha256"]:
         raise ValueError("repeated, but the labels differ from those of the earlier run")
-    if edited:
+    if earlier["edited"]:
         raise ValueError(
             f"repeated, and the run gives the same labels, but {earlier['labels']} is not as the "
             "run wrote it"

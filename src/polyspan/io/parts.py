@@ -28,7 +28,7 @@ from polyspan.io.containers import annotated_kind, blocks
 from polyspan.io.ids import Table, id_columns, numbers_rows
 from polyspan.io.in_memory import held_tables
 from polyspan.io.one_file import from_variables
-from polyspan.io.orientation import check_labels, check_rows, is_feature_name
+from polyspan.io.orientation import check_labels, check_rows, features_in_rows, is_feature_name
 from polyspan.io.readers import (
     BIO,
     R_FILES,
@@ -321,11 +321,7 @@ def _text_error(path: str, table: Any, words: list[str], first: str, asked: bool
             "with a point"
         )
     if name == first and is_feature_name(name) and not asked:
-        return (
-            f"{path}: the column {name!r} names features, as if they were the samples: use "
-            f"{setting('samples', 'columns')} if the samples are in the columns, or leave it out "
-            f"of the file"
-        )
+        return str(features_in_rows(path, name))
     several = len(words) > 1
     told = f"{path}: column {name!r} holds text ({shown})"
     if several:
