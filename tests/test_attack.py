@@ -210,6 +210,14 @@ def test_8_features_of_one_name_are_refused_or_merged(tmp_path, ending, turned):
         np.testing.assert_allclose(view, values)
 
 
+def test_8_repeated_names_in_another_order_are_refused():
+    data = anndata.AnnData(pd.DataFrame(X, columns=list("aabc"), index=IDS))
+    model = GRMSC(2, random_state=0).fit({"rna": data})
+    assert len(model.predict({"rna": data})) == N
+    with pytest.raises(ValueError, match="several features of one name"):
+        model.predict({"rna": data[:, [2, 0, 1, 3]].copy()})
+
+
 def test_8_a_missing_value_does_not_count_in_the_mean():
     frame = pd.DataFrame([[1.0, np.nan, 5], [2, 4, 6], [0, 1, 2]], columns=["a", "a", "b"])
     assert load_views([frame], duplicates="mean").views[0].tolist() == [[1, 5], [3, 6], [0.5, 2]]

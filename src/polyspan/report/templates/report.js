@@ -531,7 +531,7 @@
   function toCsv(rows) {
     const field = (value) => {
       let text = value === null || value === undefined ? "" : String(value);
-      if (data.safe && /^[=+@-]/.test(text) && !/^[-+]?[0-9.]*$/.test(text)) text = "'" + text;
+      if (data.safe && /^[=+@-]/.test(text) && isNaN(text)) text = "'" + text;
       return /[",\r\n]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text;
     };
     return rows.map((row) => row.map(field).join(",")).join("\n") + "\n";
