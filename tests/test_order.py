@@ -237,7 +237,7 @@ def test_methods_with_random_starts_are_blind_in_the_mean(name):
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=pytest.mark.slow if name in ("lmsc", "fastmice", "anchorgrmsc") else ())
+        pytest.param(name, marks=pytest.mark.slow if name == "lmsc" else ())
         for name in RANDOM
         if "as_released" in METHODS[name].parameter_checks()
     ],
