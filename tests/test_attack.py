@@ -218,6 +218,14 @@ def test_8_repeated_names_in_another_order_are_refused():
         model.predict({"rna": data[:, [2, 0, 1, 3]].copy()})
 
 
+def test_8_samples_of_one_name_are_not_merged(tmp_path):
+    frame = pd.DataFrame(X[:, :3], columns=["s1", "s1", "s2"])
+    frame.to_csv(tmp_path / "x.csv", index_label="gene")
+    for source in (tmp_path / "x.csv", frame):
+        with pytest.raises(ValueError, match="called 's1': give every sample an id of its own"):
+            load_views([source], samples="columns", duplicates="mean")
+
+
 def test_8_a_missing_value_does_not_count_in_the_mean():
     frame = pd.DataFrame([[1.0, np.nan, 5], [2, 4, 6], [0, 1, 2]], columns=["a", "a", "b"])
     assert load_views([frame], duplicates="mean").views[0].tolist() == [[1, 5], [3, 6], [0.5, 2]]

@@ -72,6 +72,11 @@ class Reading(NamedTuple):
     layers: Sequence[str] = ()
     duplicates: str = "fail"
 
+    @property
+    def same_columns(self) -> str:
+        """What to do with columns of one name; "" if they are samples."""
+        return "" if self.samples == "columns" else self.duplicates
+
 
 def read_parts(
     files: Sequence[Path], how: Reading, notes: list[str], held: Mapping[Path, Any] = NONE_HELD
@@ -80,7 +85,7 @@ def read_parts(
 
     ``held`` are sources in memory, under the names they have among the files.
     """
-    in_memory, indexes = held_tables(held, how.drop, how.id, how.duplicates)
+    in_memory, indexes = held_tables(held, how.drop, how.id, how.same_columns)
     found: dict[str, tuple[Path, str, Any]] = {}
     for path in files:
         if path in in_memory:
@@ -221,9 +226,7 @@ def _annotated(path: Path, data: Any, how: Reading) -> list[Part]:
 
 def _read_tables(path: Path, how: Reading, notes: list[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for name, table in read_tables(
-        path, how.header, how.id, notes, "fail" if how.samples == "columns" else how.duplicates
-    ).items():
+    for name, table in read_tables(path, how.header, how.id, notes, how.same_columns).items():
         if isinstance(table, SparseTable):
             found[name] = table.T if how.samples == "columns" else table
             continue
