@@ -191,7 +191,7 @@ def test_input_is_not_changed(planted):
         ({"random_state": "x"}, "random_state must be"),
         ({"device": 3}, "ConsensusClusterer: device must be None or a name such as 'cuda'; got 3"),
         ({"verbose": -1}, "verbose must be a whole number >= 0"),
-        ({"n_jobs": 0}, "n_jobs must be an integer other than 0, or None; got 0"),
+        ({"n_jobs": 0}, "n_jobs must be a whole number other than 0, or None for 1 .*; got 0"),
         ({"members": "all"}, "members must be None, 'thorough', or a list of .*; got 'all'"),
     ],
 )
