@@ -53,7 +53,7 @@ from polyspan.inputs.scaling import unit
 from polyspan.metrics import clustering_scores
 
 RULES = ("row number", "all in", "all out", "shared")
-TIES = (  # the paper's six data sets
+TIES = (  # the paper's data sets; of Yale the images
     *(("ngs", 30), ("ngs", 150), ("bbcsport", 30), ("three_sources", 30)),
     *(("movies617", 30), ("prokaryotic", 30), ("yale_images", 30)),
 )

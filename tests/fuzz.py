@@ -9,7 +9,8 @@ of at least `WORDS` words. What is reported, and makes the exit code 1:
 - crash: the process died (calls run in a child, which is started again);
 - hang: a call took more than `LIMIT` seconds;
 - unclear: another exception, or one without a sentence;
-- unsteady: the same fit with the same seed gave other labels;
+- unsteady: the same fit with the same seed gave other labels, or the same values in another
+  container, file or order did, or a call changed a model that it should have left alone;
 - changed: the input was modified.
 """
 
@@ -33,7 +34,7 @@ import numpy as np
 import scipy.io
 import scipy.sparse as sp
 
-LIMIT = 60  # seconds for one call
+LIMIT = 90  # seconds for one call; damaged HDF5 files are given up after 60
 WORDS = 3  # the shortest sentence
 ALLOWED = (ValueError, TypeError, MemoryError, OSError, ImportError)
 # They belong to the allowed types, but nobody wrote their words for a user.
@@ -50,7 +51,8 @@ class Wrong(Exception):
 def draw_view(rng, n):
     """Samples with ties, duplicates, zeros, extreme sizes or values that are no numbers."""
     d = int(rng.integers(1, 7))
-    kind = rng.choice(["normal", "ties", "positive", "copies", "extreme", "rank one", "counts"])
+    kind = rng.choice(["normal", "ties", "positive", "copies", "extreme", "rank one", "counts",
+                       "ranks", "rare"])  # fmt: skip
     X = rng.normal(size=(n, d))
     if kind == "ties":
         X = rng.integers(-1, 2, size=(n, d)).astype(float)
@@ -64,7 +66,11 @@ def draw_view(rng, n):
         X = np.outer(X[:, 0], X[0])
     elif kind == "counts":
         X = rng.poisson(1.0, size=(n, d)).astype(float)
-    flaw = rng.choice(["none"] * 25 + ["nan", "row of nan", "inf", "zero row", "zero column"])
+    elif kind == "ranks":
+        X = np.argsort(X, axis=0) + 1.0
+    elif kind == "rare":  # mutations: most rows are zero
+        X = (rng.random((n, d)) < 0.05).astype(float)
+    flaw = rng.choice(["none"] * 40 + ["nan", "row of nan", "inf", "zero row", "zero column"])
     at = int(rng.integers(n)), int(rng.integers(d))
     if flaw in ("nan", "inf"):
         X[at] = np.nan if flaw == "nan" else np.inf
@@ -79,8 +85,9 @@ def draw_view(rng, n):
 
 def dressed(rng, X):
     """The same numbers in one of many forms."""
-    form = rng.choice(["float64"] * 14 + ["float32", "int", "bool", "fortran", "sparse", "sparse",
-                       "list", "object", "text", "broken", "complex"])  # fmt: skip
+    form = rng.choice(["float64"] * 30 + ["float32", "int", "bool", "fortran", "sparse",
+                       "sparse", "list", "object", "text", "broken", "complex", "masked",
+                       "dates"])  # fmt: skip
     with np.errstate(all="ignore"):
         match form:
             case "float32":
@@ -99,6 +106,12 @@ def dressed(rng, X):
                 return X.astype(str)
             case "complex":
                 return X.astype(complex)
+            case "masked":
+                found = np.ma.masked_array(X.copy(), rng.random(X.shape) < 0.05)
+                found.data[found.mask] = -9999
+                return found
+            case "dates":
+                return np.clip(np.nan_to_num(X), 0, 1e6).astype("M8[ns]")
     if form in ("sparse", "broken"):
         kind = rng.choice(["csr", "csc", "coo", "bsr", "lil", "dok", "dia"])
         S = sp.coo_array(X).asformat(kind)
@@ -113,7 +126,7 @@ def dressed(rng, X):
 def draw_views(rng):
     n = int(rng.integers(2, 26))
     views = [draw_view(rng, n) for _ in range(rng.integers(1, 4))]
-    odd = rng.choice(["no"] * 25 + ["length", "1-D", "empty", "dict", "dict", "3-D", "bare"])
+    odd = rng.choice(["no"] * 40 + ["length", "1-D", "empty", "dict", "dict", "3-D", "bare"])
     if odd == "length":
         views[-1] = draw_view(rng, n + 1)
     elif odd == "1-D":
@@ -159,16 +172,18 @@ def draw_model(rng):
 
 def same(a, b):
     """Whether two inputs are the same, all the way down."""
-    if isinstance(a, dict):
-        return list(a) == list(b) and all(same(a[k], b[k]) for k in a)
     if isinstance(a, list | tuple):
         return len(a) == len(b) and all(map(same, a, b))
-    if sp.issparse(a):
+    if sp.issparse(a):  # first, because dok_array is a dict
         names = [x for x in ("data", "indices", "indptr", "offsets") if hasattr(a, x)]
         if a.format in ("lil", "dok"):
             return same(a.toarray(), b.toarray())
         pairs = [(getattr(a, x), getattr(b, x)) for x in names]
         return all(x.dtype == y.dtype and x.tobytes() == y.tobytes() for x, y in pairs)
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(same(a[k], b[k]) for k in a)
+    if isinstance(a, np.ma.MaskedArray):
+        return same(a.data, b.data) and same(np.ma.getmaskarray(a), np.ma.getmaskarray(b))
     if isinstance(a, np.ndarray):
         if a.dtype == object:
             return same(a.tolist(), b.tolist())
@@ -203,6 +218,108 @@ def call_fit(rng, folder):
             again.predict(X)
     elif hasattr(model, "predict"):
         model.predict(X)
+
+
+def tables(rng, n):
+    """Two clean tables with names, as ordinary as possible."""
+    import pandas as pd
+
+    ids = [f"s{i:02d}" for i in rng.permutation(n)]
+    frames = []
+    for letter in "ab":
+        X = rng.normal(size=(n, int(rng.integers(2, 6)))).round(3)
+        X = np.argsort(X, axis=0) + 1.0 if rng.random() < 0.2 else X
+        names = [f"{letter}{j}" for j in range(X.shape[1])]
+        frames.append(pd.DataFrame(X, index=ids, columns=names))
+    return frames
+
+
+def small_model(rng):
+    from polyspan import GRMSC, NEMO, AnchorGRMSC, ConcatKMeans, MeanGraph
+
+    cls = [GRMSC, NEMO, AnchorGRMSC, ConcatKMeans, MeanGraph][rng.integers(5)]
+    model = cls(int(rng.integers(2, 5)), random_state=0)
+    return model.set_params(max_iter=5) if "max_iter" in model.get_params() else model
+
+
+def call_containers(rng, folder):
+    """The same values in other containers, files and orders give the same labels."""
+    import polars
+    import scipy.sparse
+    from sklearn.base import clone
+
+    from polyspan.datasets import load_views
+
+    frames, model = tables(rng, int(rng.integers(8, 25))), small_model(rng)
+    n = len(frames[0])
+    if model.n_clusters > n // 2:
+        model.set_params(n_clusters=2)
+    arrays = [frame.to_numpy() for frame in frames]
+    order = rng.permutation(n)
+    files = {}
+    for ending in ("csv", "parquet", "tsv"):
+        files[ending] = [folder / f"{k}.{ending}" for k in "ab"]
+        for frame, path in zip(frames, files[ending], strict=True):
+            if ending == "parquet":
+                frame.rename_axis("id").to_parquet(path)
+            else:
+                sep = "\t" if ending == "tsv" else ","
+                frame.iloc[order if path.name[0] == "b" else slice(None)].to_csv(
+                    path, sep=sep, index_label="id"
+                )
+    turned = [folder / f"{k}-turned.csv" for k in "ab"]
+    for frame, path in zip(frames, turned, strict=True):
+        frame.T.to_csv(path, index_label="feature")
+    ways = {
+        "frames": lambda: frames,
+        "shuffled": lambda: [frames[0], frames[1].iloc[order]],
+        "dict": lambda: dict(zip("ab", arrays, strict=True)),
+        "fortran": lambda: [np.asfortranarray(X) for X in arrays],
+        "masked": lambda: [np.ma.masked_array(X, False) for X in arrays],
+        "objects": lambda: [X.astype(object) for X in arrays],
+        "polars": lambda: [polars.DataFrame(frame) for frame in frames],
+        "twice as large": lambda: [2 * X for X in arrays],
+        "turned": lambda: load_views(turned, samples="columns"),
+    }
+    ways |= {ending: lambda two=two: load_views(two) for ending, two in files.items()}
+    expected = model.fit(arrays).labels_
+    for name in rng.choice(list(ways), size=4, replace=False):
+        found = clone(model).fit(ways[name]()).labels_
+        if not np.array_equal(found, expected):
+            raise Wrong("unsteady", f"{model!r}: {name} gives {found}, arrays {expected}")
+    sparse = [scipy.sparse.csr_array(X) for X in arrays]
+    clone(model).fit(sparse)  # rounds differently
+
+
+def call_sequence(rng, folder):
+    """Calls in any order on one model: what fails changes nothing, what is saved stays the same."""
+    from polyspan import load_model, save_model
+
+    model, known = small_model(rng), None
+    for step in rng.choice(["fit", "bad fit", "check", "predict", "save", "frame"], size=8):
+        frames = tables(rng, int(rng.integers(10, 25)))
+        if step == "fit":
+            known = frames, model.fit(frames).labels_.copy()
+        elif step == "bad fit":
+            try:
+                model.fit(draw_views(rng))
+                known = None
+            except Exception as error:
+                clear(error)
+        elif step == "check":
+            model.check(frames)
+        elif known is not None:
+            views, labels = known
+            if step == "save":
+                model = load_model(save_model(model, folder / "steps.npz", force=True))
+            elif step == "frame" and model.labels_frame().shape[0] != len(labels):
+                raise Wrong("unsteady", f"{model!r}: labels_frame has other samples")
+            elif step == "predict" and hasattr(model, "predict"):
+                turned = [view.iloc[:, ::-1] for view in views]
+                if not np.array_equal(model.predict(views), model.predict(turned)):
+                    raise Wrong("unsteady", f"{model!r}: predict follows the order of columns")
+            if not np.array_equal(model.labels_, labels):
+                raise Wrong("unsteady", f"{model!r}: {step} changed the labels")
 
 
 def spoiled(rng, content):
@@ -352,7 +469,8 @@ def quietly(function, *args):
     return code, err.getvalue()
 
 
-CALLS = {"fit": (call_fit, 0.5), "file": (call_file, 0.35), "store": (call_store, 0.08),
+CALLS = {"fit": (call_fit, 0.4), "file": (call_file, 0.25), "containers": (call_containers, 0.1),
+         "sequence": (call_sequence, 0.1), "store": (call_store, 0.08),
          "repeat": (call_repeat, 0.07)}  # fmt: skip
 
 

@@ -1,10 +1,15 @@
 """Input that was misread without a word, and calls that ended without a sentence, one test each."""
 
+import csv
 import gzip
 import json
+import os
 import re
+import sys
+import threading
 import tracemalloc
 import warnings
+from pathlib import Path
 
 import anndata
 import numpy as np
@@ -30,12 +35,15 @@ from polyspan import (
     load_model,
     save_model,
 )
+from polyspan.cli.files import write_together
 from polyspan.cli.main import main
 from polyspan.datasets import load_views
 from polyspan.explain import lifetimes
 from polyspan.explain.associations import associations
 from polyspan.io.safety import unpacked_size
 from polyspan.metrics import clustering_scores
+from polyspan.runtime import messages
+from polyspan.runtime.messages import own_warnings
 
 RNG = np.random.default_rng(0)
 N = 30
@@ -51,15 +59,15 @@ def table(names="abcd", **first):
 # ---- 10: sparse tables ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_10_rows_of_zero_in_a_sparse_table_do_not_end_the_fit():
-    mutations = (RNG.random((120, 6)) < 0.05).astype(float)
+    rng = np.random.default_rng(0)
+    mutations, other = (rng.random((120, 6)) < 0.05).astype(float), rng.normal(size=(120, 10))
     assert (mutations.sum(axis=1) == 0).mean() > 0.5
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = ConsensusClusterer(members=[ConcatKMeans(2), ConcatKMeans(3)], random_state=0).fit(
-            [mutations, RNG.normal(size=(120, 10))]
-        )
-    assert len(model.labels_) == 120
+        model = ConsensusClusterer(2, members=[ConcatKMeans(2), ConcatKMeans(3)], random_state=0)
+        assert len(model.fit([mutations, other]).labels_) == 120
 
 
 # ---- 1, 7: ids and numbers that are none ---------------------------------------------------------
@@ -149,6 +157,14 @@ def test_6_the_command_says_so_and_repeats_it(tmp_path, monkeypatch, capsys):
     assert "'(' is no regular expression" in capsys.readouterr().err
 
 
+def test_6_ids_of_which_some_agree_say_so_too(tmp_path):
+    spelled = [one if i < 3 else f"{one}-01A" for i, one in enumerate(IDS)]
+    files = two_files(tmp_path, spelled, IDS)
+    with pytest.raises(ValueError, match=r"54 samples lack a view.*30 agree with id_trim='-01A\$'"):
+        load_views(files)
+    assert load_views(files, id_trim="-01A$").notes[-1].startswith("3 ids are in every view as")
+
+
 def test_6_trimmed_ids_must_still_differ(tmp_path):
     with pytest.raises(ValueError, match="repeated ids"):
         load_views(two_files(tmp_path, IDS, IDS), id_trim=[r"\d+$"])
@@ -180,7 +196,10 @@ def in_file(folder, ending, turned):
 
 
 @pytest.mark.parametrize("turned", [False, True])
-@pytest.mark.parametrize("ending", ["csv", "xlsx", "h5ad", "s.h5ad"])
+@pytest.mark.parametrize(
+    "ending",
+    ["csv", "xlsx", *(pytest.param(one, marks=pytest.mark.slow) for one in ("h5ad", "s.h5ad"))],
+)
 @pytest.mark.filterwarnings("ignore::UserWarning:anndata")
 def test_8_features_of_one_name_are_refused_or_merged(tmp_path, ending, turned):
     path = in_file(tmp_path, ending, turned)
@@ -192,6 +211,22 @@ def test_8_features_of_one_name_are_refused_or_merged(tmp_path, ending, turned):
         assert list(found.columns[0]) == names
         view = found.views[0].toarray() if sp.issparse(found.views[0]) else found.views[0]
         np.testing.assert_allclose(view, values)
+
+
+def test_8_repeated_names_in_another_order_are_refused():
+    data = anndata.AnnData(pd.DataFrame(X, columns=list("aabc"), index=IDS))
+    model = GRMSC(2, random_state=0).fit({"rna": data})
+    assert len(model.predict({"rna": data})) == N
+    with pytest.raises(ValueError, match="several features of one name"):
+        model.predict({"rna": data[:, [2, 0, 1, 3]].copy()})
+
+
+def test_8_samples_of_one_name_are_not_merged(tmp_path):
+    frame = pd.DataFrame(X[:, :3], columns=["s1", "s1", "s2"])
+    frame.to_csv(tmp_path / "x.csv", index_label="gene")
+    for source in (tmp_path / "x.csv", frame):
+        with pytest.raises(ValueError, match="called 's1': give every sample an id of its own"):
+            load_views([source], samples="columns", duplicates="mean")
 
 
 def test_8_a_missing_value_does_not_count_in_the_mean():
@@ -335,7 +370,9 @@ def test_5_other_labels_are_an_error(tmp_path, monkeypatch, capsys):
 
 
 def test_9_samples_unlike_all_others_get_no_cluster_in_python_either():
-    blocks = np.repeat(np.eye(3, 4), 20, axis=0) + RNG.normal(size=(60, 4)) / 20
+    blocks = (
+        np.repeat(np.eye(3, 4), 20, axis=0) + np.random.default_rng(0).normal(size=(60, 4)) / 20
+    )
     model = ConsensusClusterer(3, members=[MeanGraph(), NEMO()], random_state=0)
     model.fit([blocks, blocks[:, ::-1]])
     new = model.predict([1000 + blocks[:5], 1000 + blocks[:5, ::-1]])
@@ -489,17 +526,199 @@ def write_mtx(path):
 @pytest.mark.parametrize("kind", [pa.binary(), pa.list_(pa.string()), pa.string()])
 def test_13_a_column_with_one_value_repeated(tmp_path, kind):
     value = {"binary": b"z" * 10**5, "string": "z" * 10**5}.get(str(kind), ["z" * 10**5])
-    n = 1000 if kind == pa.string() else 2000
+    n = 500
     content = {"a": pa.array([value] * n, kind), "b": pa.array(np.zeros(n))}
     pq.write_table(pa.table(content), tmp_path / "x.parquet", compression="zstd")
     told, size = peak(lambda: load_views([tmp_path / "x.parquet"]))
     assert len(told) < 500
-    assert size < 10 * 10**6  # the values alone are 10**8 or more
+    assert size < 10 * 10**6  # the values alone take five times as much
     assert unpacked_size(tmp_path / "x.parquet", ".parquet") >= 40 * n
 
 
 def test_13_short_fields_take_more_memory_than_their_text(tmp_path, monkeypatch):
-    (tmp_path / "x.csv").write_text("a,b,c\n" + "1,2,3\n" * 10**5)
-    monkeypatch.setattr("polyspan.io.safety.available_memory", lambda: 4 * 6 * 10**5)
+    (tmp_path / "x.csv").write_text("a,b,c\n" + "1,2,3\n" * 10**4)
+    monkeypatch.setattr("polyspan.io.safety.available_memory", lambda: 4 * 6 * 10**4)
     with pytest.raises(MemoryError, match="reading it takes about 1"):
         load_views([tmp_path / "x.csv"])
+
+
+# ---- 15: two writers -----------------------------------------------------------------------------
+
+
+def test_15_of_two_writers_at_the_same_instant_one_wins(tmp_path):
+    paths = [tmp_path / "labels.csv", tmp_path / "labels.json"]
+    ready, ends = threading.Barrier(2), []
+
+    def write(who, force):
+        def one(path):
+            path.write_text(who)
+            ready.wait(timeout=10)  # after all checks before the work
+
+        try:
+            write_together(dict.fromkeys(paths, one), force=force)
+            ends.append("written")
+        except FileExistsError:
+            ends.append("refused")
+
+    for force, both in ((False, ["refused", "written"]), (True, ["written", "written"])):
+        ends.clear()
+        writers = [threading.Thread(target=write, args=(who, force)) for who in "ab"]
+        [one.start() for one in writers]
+        [one.join() for one in writers]
+        assert sorted(ends) == both
+        assert paths[0].read_text() == paths[1].read_text()
+
+
+def test_15_a_model_is_not_replaced_by_another_of_the_same_instant(tmp_path, monkeypatch):
+    path = tmp_path / "model.npz"
+    savez = np.savez
+
+    def other_first(file, **parts):
+        path.write_text("of another process")
+        savez(file, **parts)
+
+    monkeypatch.setattr(np, "savez", other_first)
+    with pytest.raises(FileExistsError, match="exists"):
+        save_model(MeanGraph(2).fit([X]), path)
+    assert path.read_text() == "of another process"
+
+
+def test_15_permissions_stay(tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text("secret")
+    path.chmod(0o600)
+    write_together({path: lambda part: part.write_text("new")}, force=True)
+    assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", 0o600)
+
+
+# ---- 16: spreadsheets and terminals --------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_16_formulas_and_escapes_of_names(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names = ["=cmd()", "\x1b[31mred", *(f"s{i}" for i in range(N - 2))]
+    table(["=a", "+b", "c", "d"], id=names).to_csv("x.csv", index=False)
+    table(id=names, group=np.where(X[:, 0] > 0, "=x", "y")).to_csv("known.csv", index=False)
+    fit = ["fit", "x.csv", "--method", "concatkmeans", "--clusters", "2", "--report", "r.html"]
+    assert main([*fit, "--annotate", "known.csv", "--figures", "f", "--safe-ids"]) == 0
+    for file in [tmp_path / "labels.csv", *(tmp_path / "f").glob("*.csv")]:
+        fields = [field for row in csv.reader(file.open(newline="")) for field in row]
+        assert not [one for one in fields if one[:1] in ("=", "+", "@")], file
+    assert "'=a" in (tmp_path / "f/markers.csv").read_text()
+    assert '"safe":true' in (tmp_path / "r.html").read_text()
+    pd.read_csv("x.csv").drop(index=1).add_prefix("x").to_csv("y.csv", index=False)
+    assert main(["fit", "x.csv", "y.csv"]) == 2
+    assert main(["fit", "x.csv", "y.csv", *fit[2:6], "--missing", "drop", "--force"]) == 0
+    told = "".join(capsys.readouterr())
+    assert "\\x1b[31mred" in told
+    assert "\x1b" not in told
+
+
+# ---- 17: messages that mislead -------------------------------------------------------------------
+
+
+def test_17_messages(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+
+    def told(text, **how):
+        Path("x.csv").write_text(text)
+        with pytest.raises(ValueError) as error:  # noqa: PT011
+            load_views(["x.csv"], **how)
+        return str(error.value)
+
+    assert "write thousands without a comma" in told('id,a\ns1,"21,453"\ns2,"1,453"\n')
+    genes = told("gene,s1,s2\nA,1,2\nA,2,3\nB,1,5\nC,5,1\n")
+    assert "samples='columns'" in genes
+    assert "drop" not in genes
+    Path("x.csv").write_text("id,a\ns1,True\ns2,False\n")
+    assert load_views(["x.csv"]).views[0].tolist() == [[1], [0]]
+    for X_ in (pd.DataFrame(X, columns=list("aabc")), [pd.DataFrame(X, columns=list("aabc"))]):
+        with pytest.raises(ValueError, match="several columns are called 'a'"):
+            ConcatKMeans(2).fit(X_)
+    with pytest.raises(SystemExit, match="2"):
+        main(["fit", "x.csv", "--k", "3"])
+    assert "unrecognized arguments: --k" in capsys.readouterr().err
+
+
+def test_17_known_may_be_one_column():
+    model = ConcatKMeans(2, random_state=0).fit([X])
+    known = pd.Series(np.where(X[:, 0] > 0, "a", "b"), name="group")
+    assert [one.column for one in model.explain([X], known=known).known] == ["group"]
+    frame = table().set_index(pd.Index([f"s{i}" for i in range(N)]))
+    known.index = frame.index
+    found = ConcatKMeans(2, random_state=0).fit([frame]).explain([frame], known=known.iloc[ORDER])
+    assert found.known[0].n_samples == N
+
+
+# ---- 12: processes -------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_12_a_fork_does_not_wait_for_a_thread_that_it_lacks():
+    held, done = threading.Event(), threading.Event()
+
+    def hold():
+        with own_warnings():
+            held.set()
+            done.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    child = os.fork()
+    if not child:
+        free = messages._one_at_a_time.acquire(timeout=2)
+        os._exit(0 if free else 1)
+    status = os.waitpid(child, 0)[1]
+    done.set()
+    thread.join()
+    assert status == 0
+
+
+# ---- 14: streams, names and settings -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("closed", ["stdout", "stderr"])
+def test_14_closed_streams(tmp_path, monkeypatch, closed):
+    monkeypatch.chdir(tmp_path)
+    table(id=IDS).to_csv("x.csv", index=False)
+    monkeypatch.setattr(sys, closed, None)  # as Python sets them
+    assert main(["fit", "x.csv", "--method", "grmsc", "--clusters", "2"]) == 0
+    assert main(["fit", "nothing.csv"]) == 2
+    assert ConsensusClusterer(members=[ConcatKMeans(2), ConcatKMeans(3)], verbose=1).fit([X])
+
+
+def test_14_a_name_that_is_no_text_is_refused_first(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    table(id=IDS).to_csv("x.csv", index=False)
+    odd = "caf\udce9.csv"
+    table(id=IDS).to_csv(odd, index=False)
+    for words in ([odd], ["x.csv", "--out", odd]):
+        assert main(["fit", *words, "--clusters", "2", "--method", "concatkmeans"]) == 2
+        told = capsys.readouterr()
+        assert "caf\\udce9.csv' is not UTF-8: rename it" in told.err
+        assert not told.out
+
+
+def test_14_the_date_of_a_report_is_read_first(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    table(id=IDS).to_csv("x.csv", index=False)
+    for wrong in ("abc", "1e9", str(10**20)):
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", wrong)
+        assert main(["fit", "x.csv", "--clusters", "2", "--report", "r.html"]) == 2
+        assert f"SOURCE_DATE_EPOCH={wrong!r} is no" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("wrong", [{"sha256": None}, {"sha256": []}, {"sha256": [3]},
+                                   {"labels_sha256": 3}, {"asked": {"files": []}}])  # fmt: skip
+def test_14_settings_that_are_not_whole_are_named(tmp_path, monkeypatch, capsys, wrong):
+    monkeypatch.chdir(tmp_path)
+    table(id=IDS).to_csv("x.csv", index=False)
+    main(["fit", "x.csv", "--method", "concatkmeans", "--clusters", "2"])
+    settings = json.loads(Path("labels.json").read_text())
+    Path("labels.json").write_text(json.dumps(settings | wrong))
+    assert main(["fit", "--repeat", "labels.json"]) == 2
+    told = capsys.readouterr().err
+    assert re.search("labels.json(: 'files' and| is not the settings file of a run)", told)

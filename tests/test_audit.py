@@ -161,6 +161,7 @@ def test_importing_polyspan_is_enough():
     assert polyspan.audit.order_effect is order_effect
 
 
+@pytest.mark.slow
 def test_what_the_audit_is_for(data_dir):
     data = load_dataset("msrc_v1")
     model = TSVDMSC(7, sample_order="file", n_init=5)

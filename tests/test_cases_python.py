@@ -532,6 +532,7 @@ def test_count_clusters_matches_too():
         count_clusters([A, PARTLY])
 
 
+@pytest.mark.slow
 def test_a_report_matches_tables_too(tmp_path):
     model = grmsc().fit([A, B2])
     rest = {"view_names": ["a", "b"], "sample_ids": IDS, "estimator": model, "date": WHEN}

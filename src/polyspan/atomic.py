@@ -4,7 +4,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -13,11 +13,12 @@ try:
 except ImportError:  # not on Windows: leftovers of killed processes stay there
     fcntl = None  # type: ignore[assignment]
 
+Check = Callable[[Path], object]
 _OURS = re.compile(r"\.polyspan-[0-9a-f]{16}-.+")
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path, check: Check | None = None) -> Iterator[Path]:
     """Yield a temporary path to write to; if the block succeeds, the file replaces ``path``.
 
     No partial file is ever visible, and a failure leaves nothing behind.
@@ -35,18 +36,20 @@ def replacing(path: Path) -> Iterator[Path]:
     if _OURS.fullmatch(path.name):  # inside a block: the file is moved with the others, later
         yield path
         return
-    with replacing_all([path]) as parts:
+    with replacing_all([path], check) as parts:
         yield parts[path]
 
 
 @contextmanager
-def replacing_all(paths: Iterable[Path]) -> Iterator[dict[Path, Path]]:
+def replacing_all(paths: Iterable[Path], check: Check | None = None) -> Iterator[dict[Path, Path]]:
     """Yield a temporary path for every path; if the block succeeds, all files are moved into place.
 
     A failure, in the block or while the files are moved, leaves everything as it was. A process
     that is killed leaves every file either old or new; its temporary files are removed by the next
     call for the same folder. The temporary paths are new, have names that nobody can foresee, and
-    keep the file extensions.
+    keep the file extensions. Of several calls for the same folder, one moves its files at a time:
+    ``check(path)``, if it is given, may then refuse what has come in the meantime. A file that is
+    replaced keeps its permissions.
 
     Examples
     --------
@@ -71,6 +74,11 @@ def replacing_all(paths: Iterable[Path]) -> Iterator[dict[Path, Path]]:
         yield parts
         for part in parts.values():
             _flush(part)  # fails before anything is moved if one was not written
+        for folder in sorted({path.parent.resolve() for path in paths}):
+            _wait_for(folder, handles)
+        if check is not None:
+            for path in paths:
+                check(path)
         _move(parts, kept, handles)
         for folder in {path.parent for path in paths}:
             _flush_folder(folder)
@@ -95,6 +103,8 @@ def _temporary(path: Path, handles: list[int]) -> Path:
         part = _hidden(path)
         handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
         handles.append(handle)
+        with suppress(OSError):  # it is not there yet
+            os.chmod(part, path.stat().st_mode & 0o777)
         # Before it is locked, another call may take it for a leftover: it holds the lock, or has
         # removed the file already.
         if lock(handle) is not False and part.exists():
@@ -122,6 +132,15 @@ def lock(handle: int) -> bool | None:
     except OSError:
         return False
     return True
+
+
+def _wait_for(folder: Path, handles: list[int]) -> None:
+    """Lock a folder, where the system can, until its handle is closed."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        handles.append(handle)
+        if fcntl is not None:
+            fcntl.flock(handle, fcntl.LOCK_EX)
 
 
 def _remove_leftovers(folder: Path) -> None:
@@ -209,5 +228,22 @@ def check_place(path: Path) -> None:
         raise IsADirectoryError(f"{path} is a folder: name a file in it")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {path.parent}: create it first")
+    check_name(path)
     if not os.access(path.parent, os.W_OK):
         raise PermissionError(f"the folder {path.parent} is not writable: name another one")
+
+
+def check_name(path: Path) -> None:
+    r"""Refuse a name that is not UTF-8, which neither reports nor settings can hold.
+
+    Examples
+    --------
+    >>> check_name(Path("caf\udce9.csv"))
+    Traceback (most recent call last):
+    ...
+    ValueError: the name 'caf\udce9.csv' is not UTF-8: rename it
+    """
+    try:
+        str(path).encode("utf-8")
+    except UnicodeEncodeError:
+        raise ValueError(f"the name {str(path)!r} is not UTF-8: rename it") from None

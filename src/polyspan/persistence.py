@@ -67,8 +67,9 @@ def save_model(model: MultiViewClusterer, path: str | Path, *, force: bool = Fal
     check_is_fitted(model, "labels_")
     if path.suffix != ".npz":
         raise ValueError(f"{path}: the name of a saved model must end in .npz; rename it.")
-    if path.exists() and not force:
-        raise FileExistsError(f"{path} exists: choose another name, or pass force=True.")
+    check = None if force else _check_absent
+    if check:
+        check(path)
     from polyspan import __version__  # not known yet when this module is imported
 
     writer = _Writer()
@@ -76,7 +77,7 @@ def save_model(model: MultiViewClusterer, path: str | Path, *, force: bool = Fal
     text = {"format": FORMAT, "version": __version__, "model": top, "estimators": writer.estimators}
     text["sha256"] = checksum(text, writer.arrays)
     contents: dict[str, Any] = {_TEXT: np.array(json.dumps(text)), **writer.arrays}
-    with replacing(path) as part, open(part, "wb") as file:
+    with replacing(path, check) as part, open(part, "wb") as file:
         np.savez(file, **contents)
     return path
 
@@ -127,6 +128,11 @@ def load_model(path: str | Path) -> Any:
         raise ValueError(
             f"{path} is not a model saved by polyspan.save_model, or it is damaged."
         ) from None
+
+
+def _check_absent(path: Path) -> None:
+    if path.exists():
+        raise FileExistsError(f"{path} exists: choose another name, or pass force=True.")
 
 
 def checksum(text: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> str:

@@ -56,7 +56,8 @@ def _line_a_minute(bar: "Progress") -> Iterator[None]:
             for task in bar.tasks:
                 words = f": {task.fields['words']}" if task.fields["words"] else ""
                 told = f"[{task.description}] {minutes:.0f} min{words}"
-                print(told, file=sys.stderr, flush=True)
+                if sys.stderr is not None:
+                    print(told, file=sys.stderr, flush=True)
 
     thread = threading.Thread(target=lines, daemon=True)
     thread.start()

@@ -223,6 +223,14 @@ def fake_eigenvectors(script, patch):
     patch(script, "score", lambda labels, Y: 0.5)
 
 
+def fake_claims(script, patch):
+    fakes = {
+        name: (lambda header=header: [["1"] * len(header)], header)
+        for name, (_, header) in script.TABLES.items()
+    }
+    patch(script, "TABLES", fakes)
+
+
 def fake_optimum(script, patch):
     names = ("GRMSC", "LRR")
     made = [script.Problem(name, "x", None, None, 9, 1e-6, {"rho": 1.02}) for name in names]
@@ -250,6 +258,8 @@ RUNS = [  # script, how its measuring is replaced, arguments; what is kept; othe
     ("optimum", fake_optimum, [], {"optimum"}, ["--method", "LRR"]),
     ("structure", fake_structure, [],
      {f"structure-{one}" for one in ("noise", "planted", "batches", "datasets")}, ["--sets", "2"]),
+    ("claims", fake_claims, [],
+     {f"claims-{one}" for one in ("weights", "iterations", "starts", "untuned", "lrr")}, ["lrr"]),
 ]  # fmt: skip
 
 

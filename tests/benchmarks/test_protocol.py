@@ -196,7 +196,7 @@ def test_data_are_what_the_entry_says():
         (HEAD + DATA + DATA + KMEANS, "two entries are called data set planted"),
         (HEAD + DATA + KMEANS + KMEANS, r"two entries are called method k-means \(default\)"),
         (HEAD + DATA + "noize = 1\n" + KMEANS, "no key 'noize', did you mean 'noise'"),
-        (HEAD + DATA + "noise = -1\n" + KMEANS, "noise must be 0 or more"),
+        (HEAD + DATA + "noise = -1\n" + KMEANS, "noise must be a finite number >= 0"),
         (HEAD + '[[dataset]]\nname = "ngs"\nn_samples = 9\n' + KMEANS, "'ngs' takes no 'n_samp"),
         (HEAD + '[[dataset]]\nname = "gbm"\n' + KMEANS, "'gbm' has no classes, so no"),
         (HEAD + DATA + method(estimator="grmcs"), "no estimator is called 'grmcs', .*'grmsc'"),

@@ -20,6 +20,7 @@ NAMES = ("paper", "open", "wide")
 WHOLE = ("RESULTS.md", "METHODS.md", "README.md", "paper-open-points.md", "what-order-is-worth.md")
 WITH_TABLES = (
     *("after-the-fit.md", "choosing-without-labels.md", "methods.md", "order-of-samples.md"),
+    "paper-claims.md",
     *("scale.md", "speed.md", "structure.md", "what-the-clusters-are.md"),
 )
 MADE_BY_ROWS = ("RESULTS.md", "paper-open-points.md", "README.md")

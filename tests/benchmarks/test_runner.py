@@ -321,6 +321,7 @@ def test_jobs_run_side_by_side(tmp_path):
     assert rows[0]["seen"] == rows[1]["seen"]
 
 
+@pytest.mark.slow
 def test_a_device_reaches_the_methods_that_have_one():
     pytest.importorskip("torch")
     grmsc = job(Method("G", "grmsc", "default"), {})

@@ -43,6 +43,7 @@ def test_explain_tells_what_the_functions_tell(fitted):
     assert not np.array_equal(np.sort(honest.p), np.sort(plain.p))
 
 
+@pytest.mark.slow
 def test_report_needs_no_views_after_a_fit(fitted, tmp_path):
     views, model, classes = fitted
     path = model.report(tmp_path / "r.html", known={"class": classes}, figures=tmp_path / "drawn")

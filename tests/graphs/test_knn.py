@@ -187,6 +187,7 @@ def test_of_many_samples_those_without_the_view_are_left_out(few):
     assert np.all(np.isinf(near.nearest[gone]))
 
 
+@pytest.mark.slow
 def test_on_a_device_all_neighbors_are_found(few, monkeypatch):
     pytest.importorskip("torch")
     X = flat()

@@ -38,8 +38,18 @@ def lazy(views, rows=(500, 500, 200)):
     return [da.from_array(X, chunks=(rows, 7)) for X in views]
 
 
-def test_same_labels_as_in_memory(client, data, wanted):
+def test_same_labels_as_in_memory_and_no_call_carries_much(client, data, wanted, monkeypatch):
+    sizes, submit = [], client.submit
+
+    def measured(function, *args, **kwargs):
+        sizes.append(len(pickle.dumps((args, kwargs))))
+        return submit(function, *args, **kwargs)
+
+    monkeypatch.setattr(client, "submit", measured)
     model = AnchorGRMSC(4, **KEPT).fit(lazy(data.views))
+    whole = sum(X.nbytes for X in data.views)
+    assert max(sizes) < whole / 10  # anchors in their coordinates; samples never
+    assert np.median(sizes) < 2000
     assert_array_equal(model.labels_, wanted.labels_)
     assert clustering_scores(data.labels, model.labels_)["nmi"] > 0.95
     assert model.n_iter_ == wanted.n_iter_
@@ -85,21 +95,6 @@ def test_cells_are_searched_on_the_workers(client, monkeypatch):
     assert here.recall_[0] < 1
     assert there.recall_ == here.recall_
     assert_array_equal(there.labels_, here.labels_)
-
-
-def test_no_call_carries_much(client, data, monkeypatch):
-    sizes = []
-    submit = client.submit
-
-    def measured(function, *args, **kwargs):
-        sizes.append(len(pickle.dumps((args, kwargs))))
-        return submit(function, *args, **kwargs)
-
-    monkeypatch.setattr(client, "submit", measured)
-    AnchorGRMSC(4, **KEPT).fit(lazy(data.views))
-    whole = sum(X.nbytes for X in data.views)
-    assert max(sizes) < whole / 10  # anchors in their coordinates; samples never
-    assert np.median(sizes) < 2000
 
 
 def test_bad_rows_are_named(client, data):

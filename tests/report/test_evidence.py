@@ -74,6 +74,7 @@ def test_evidence_of_a_count_is_tables_and_charts(tmp_path, digits):
     assert "{" not in words
 
 
+@pytest.mark.slow
 def test_the_short_list_and_its_splits(tmp_path, digits):
     row = {"n_clusters": 10, "rules": ["settings", "views"], "score": 0.81, "gap": 0.4321,
            "stability": 0.9, "modularity": 0.654, "agreement": None}  # fmt: skip

@@ -67,6 +67,7 @@ def test_numbered_features_and_one_view(tmp_path):
         report(tmp_path, one, model, "b", feature_names=[["a", "b"]])
 
 
+@pytest.mark.slow
 def test_known_columns_are_tested_and_can_color_the_map(tmp_path):
     data, model, names, labels = planted()
     rng = np.random.default_rng(0)
@@ -198,6 +199,7 @@ def test_methods_paragraph_names_versions_and_citations(tmp_path):
         assert words in shown, words
 
 
+@pytest.mark.slow
 def test_figures_are_written_together_or_not_at_all(tmp_path, monkeypatch):
     from polyspan.report import write
 

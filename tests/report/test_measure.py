@@ -79,6 +79,7 @@ def test_margin_of_a_method_without_affinity():
     assert measure.center_margin([sp.csr_array(X)], codes, None) == pytest.approx(wanted, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_agreement_of_views(tmp_path, data_dir):
     data = load_file(data_dir / "three_sources.mat")
     model = ConcatSpectral(n_clusters=6, random_state=0).fit(data.views)

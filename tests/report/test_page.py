@@ -88,6 +88,7 @@ def test_nothing_is_loaded_from_anywhere(tmp_path, digits):
     assert "script-src 'sha256-" in policy  # and so no other script than ours
 
 
+@pytest.mark.slow
 def test_all_user_strings_are_text(tmp_path):
     n, rng = len(NASTY), np.random.default_rng(0)
     views = [rng.standard_normal((n, 4)) for _ in range(n)]
@@ -132,6 +133,7 @@ def test_addresses_in_memory_do_not_show(tmp_path, digits):
     assert setting(lambda: 0).endswith("<lambda>>")
 
 
+@pytest.mark.slow
 def test_certainty_says_where_it_comes_from(tmp_path, digits):
     data, model = digits
     given = np.linspace(0, 1, 150)
@@ -174,6 +176,7 @@ def test_a_consensus_is_called_one(tmp_path, digits):
     assert "labels = GRMSC(" in page
 
 
+@pytest.mark.slow
 def test_every_kind_of_method_has_a_report(tmp_path):
     """One of each: with what residuals and which affinity, of one view or several."""
     data, kinds = make_subspaces(n_samples=45, n_clusters=3, random_state=0), {}

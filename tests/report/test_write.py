@@ -15,6 +15,7 @@ from polyspan.datasets import make_subspaces
 from polyspan.report import write
 
 
+@pytest.mark.slow
 def test_same_input_same_file(tmp_path, digits, monkeypatch):
     first = report(tmp_path, *digits, "a.html")
     monkeypatch.setenv("SOURCE_DATE_EPOCH", str(int(DATE.timestamp())))

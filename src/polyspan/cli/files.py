@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from polyspan.annotation import annotate
 from polyspan.atomic import check_place, replacing_all
 from polyspan.cli.request import Outputs
-from polyspan.runtime.messages import own_warnings
+from polyspan.runtime.messages import is_formula, own_warnings
 
 if TYPE_CHECKING:
     import numpy as np
@@ -125,7 +125,7 @@ def write_together(writers: Mapping[Path, Callable[[Path], object]], *, force: b
     ...     [path.name for path in Path(folder).iterdir()]
     ['a']
     """
-    with replacing_all(writers) as parts:
+    with replacing_all(writers, partial(check_absent, force=force)) as parts:
         for path, write in writers.items():
             try:
                 write(parts[path])
@@ -133,8 +133,6 @@ def write_together(writers: Mapping[Path, Callable[[Path], object]], *, force: b
                 raise OSError(
                     f"{path} cannot be written: {error.strerror or error}; nothing was written"
                 ) from error
-        for path in writers:
-            check_absent(path, force)  # it may have appeared in the meantime
 
 
 def writers_of(
@@ -171,6 +169,7 @@ def writers_of(
             command=settings["command"],
             repeat=targets.repeat_command,
             notes=[*data.notes, *found.complaints],
+            safe_ids=safe_ids,
             force=True,  # what exists was checked before the fit
             **more,
         )
@@ -202,23 +201,18 @@ def write_labels(
         rows = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
         rows.writerow(header)
         for i, (one, label) in enumerate(zip(sample_names(data), labels, strict=True)):
-            one = f"'{one}" if safe and _is_formula(one) else one
+            one = f"'{one}" if safe and is_formula(one) else one
             rows.writerow([one, int(label), *(values[i] for values in further.values())])
-
-
-def _is_formula(one: str) -> bool:
-    """Whether a spreadsheet takes this id for a formula; a negative number is none."""
-    return one.startswith(("=", "+", "-", "@")) and not one[1:].replace(".", "", 1).isdecimal()
 
 
 def unsafe(one: str) -> str:
     """An id as it was before `write_labels` made it safe."""
-    return one[1:] if one.startswith("'") and _is_formula(one[1:]) else one
+    return one[1:] if one.startswith("'") and is_formula(one[1:]) else one
 
 
 def formula_notes(data: "MatchedViews", safe: bool) -> list[str]:
     """What to say of ids that a spreadsheet takes for formulas, unless they are made safe."""
-    found = [one for one in sample_names(data) if _is_formula(one)]
+    found = [one for one in sample_names(data) if is_formula(one)]
     if safe or not found:
         return []
     n = f"{len(found)} id{'s' * (len(found) > 1)} begin{'s' * (len(found) == 1)}"

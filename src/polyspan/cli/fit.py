@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING, Any
 
 from polyspan.cli.files import check_targets, formula_notes, sha256, write_together, writers_of
 from polyspan.cli.known import read_beside, read_dataset
-from polyspan.cli.messages import files_text, found_text, note, views_text
+from polyspan.cli.messages import files_text, found_text, note, say, views_text
 from polyspan.cli.options import add_options, given, read_options
 from polyspan.cli.parser import add_command
 from polyspan.cli.record import (
@@ -108,7 +108,6 @@ def fit_files(
     *,
     command: str = "",
     earlier: Mapping[str, Any] | None = None,
-    edited: bool = False,
 ) -> Found:
     r"""Cluster the samples of several files; print what was done and write the labels.
 
@@ -122,8 +121,6 @@ def fit_files(
         The command line, for the settings and the report.
     earlier : dict, optional
         The settings of the run that this one repeats.
-    edited : bool, default=False
-        Whether the labels of that run have been changed since.
 
     Returns
     -------
@@ -159,7 +156,7 @@ def fit_files(
         data, sums = _read(request)
         check_data(data, model, request.clusters)
         more, told = read_beside(outputs, data, request.dataset) if outputs.report else ({}, [])
-    print(views_text(data), flush=True)
+    say(views_text(data))
     for words in [*data.notes, *told, *formula_notes(data, outputs.safe_ids)]:
         note(words)
     found = cluster(request, data, model, outputs.keep_partial)
@@ -168,10 +165,10 @@ def fit_files(
     settings = describe_run(request, data, found, sums=sums, targets=targets, command=command)
     writers = writers_of(targets, request.files, data, found, settings, outputs.safe_ids, more)
     write_together(writers, force=outputs.force)
-    print(f"\n{found_text(found, verbose=outputs.verbose)}\n")
-    print(files_text(targets, outputs.figures))
+    say(f"\n{found_text(found, verbose=outputs.verbose)}\n")
+    say(files_text(targets, outputs.figures))
     if earlier is not None:
-        compare(earlier, settings, edited)
+        compare(earlier, settings)
     return found
 
 
@@ -187,10 +184,10 @@ def repeat(path: str | Path, outputs: Outputs, *, command: str = "") -> Found:
     with asking():
         earlier = read_settings(path)
         request = earlier_request(path, earlier)
-        edited = is_edited(path.parent / earlier["labels"], earlier)
+        earlier["edited"] = is_edited(path.parent / earlier["labels"], earlier)
     if outputs.out is None:
         outputs = replace(outputs, out=free_place(path.parent / earlier["labels"], outputs.force))
-    return fit_files(request, outputs, command=command, earlier=earlier, edited=edited)
+    return fit_files(request, outputs, command=command, earlier=earlier)
 
 
 def _check_readable(files: Sequence[str | Path]) -> None:

@@ -36,7 +36,7 @@ def matched(data: "Dataset") -> "MatchedViews":
 def read_beside(asked: Outputs, data: "MatchedViews", dataset: str | None) -> Any:
     """What the report takes besides, checked before any work: columns, survival, folder."""
     from polyspan.explain import lifetimes, read_known
-    from polyspan.report.write import check_folder
+    from polyspan.report.write import check_folder, date_words
 
     n = data.views[0].shape[0]
     columns, notes = _of_dataset(dataset)
@@ -62,6 +62,7 @@ def read_beside(asked: Outputs, data: "MatchedViews", dataset: str | None) -> An
             raise ValueError(f"--survival {asked.survival}: {error}") from error
         require("lifelines", "survival", "--survival")
         given["survival"] = names
+    date_words()  # which the environment may have set wrong
     if asked.figures is not None:
         given["figures"] = check_folder(asked.figures, asked.force)
     return given, notes

@@ -15,6 +15,7 @@ See `polyspan COMMAND --help` for more about a command.
 """
 
 import argparse
+import io
 import os
 import shlex
 import signal
@@ -43,6 +44,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     digits  ok: built in, 1797 samples, 3 views, 10 classes
     0
     """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # it was closed by whoever started the program
+            setattr(sys, name, io.StringIO())
     parser = _parser()
     args, rest = parser.parse_known_args(sys.argv[1:] if argv is None else argv)
     # argparse accepts files only before the first option; here they may also come after it.

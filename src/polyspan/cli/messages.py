@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polyspan.cli.files import Targets, is_annotated
-from polyspan.runtime.messages import first_few, plural
+from polyspan.runtime.messages import first_few, plural, printable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,13 +19,18 @@ if TYPE_CHECKING:
 
 def fail(error: object, code: int) -> int:
     """Print an error; returns the exit code."""
-    print(f"polyspan: {error}", file=sys.stderr)
+    print(printable(f"polyspan: {error}"), file=sys.stderr)
     return code
 
 
 def note(words: str) -> None:
     """Print something the user should know although nothing went wrong."""
-    print(f"polyspan: note: {words}", file=sys.stderr)
+    print(printable(f"polyspan: note: {words}"), file=sys.stderr)
+
+
+def say(words: str) -> None:
+    """Print a result."""
+    print(printable(words), flush=True)
 
 
 def views_text(data: "MatchedViews") -> str:

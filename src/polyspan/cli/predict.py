@@ -32,7 +32,7 @@ from polyspan.cli.files import (
     write_labels,
     write_together,
 )
-from polyspan.cli.messages import certainty_lines, note, sizes_lines, views_text, wrapped
+from polyspan.cli.messages import certainty_lines, note, say, sizes_lines, views_text, wrapped
 from polyspan.cli.options import add_options, check_options, option, read_options, within
 from polyspan.cli.parser import add_command
 from polyspan.cli.request import IMPUTE, Reading, Writing, asking, reading
@@ -127,7 +127,7 @@ def predict_files(asked: NewSamples) -> Predicted:
         fitted, named = _check(asked)
         with showing("reading"):
             data = _read(fitted, named, asked)
-        print(views_text(data), flush=True)
+        say(views_text(data))
         for words in [*data.notes, *formula_notes(data, asked.safe_ids)]:
             note(words)
         with warnings.catch_warnings(record=True) as caught:
@@ -149,7 +149,7 @@ def predict_files(asked: NewSamples) -> Predicted:
         safe=asked.safe_ids,
     )
     write_together({Path(asked.out): write}, force=asked.force)
-    print(f"\n{_found_text(found)}\n\n{asked.out}  clusters")
+    say(f"\n{_found_text(found)}\n\n{asked.out}  clusters")
     return found
 
 

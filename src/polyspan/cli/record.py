@@ -99,7 +99,9 @@ def read_settings(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text("utf-8"))
         name, asked = Path(found["labels"]), dict(found["asked"])
-        whole = {"sha256", "labels_sha256", "polyspan"} <= set(found) and found["format"] == FORMAT
+        words = [*found["sha256"], found["labels_sha256"], found["polyspan"]]
+        whole = found["format"] == FORMAT and all(isinstance(word, str) for word in words)
+        whole = whole and isinstance(found["sha256"], list)
         # Only a bare name: the settings do not say where to write.
         bare = name.name == found["labels"] and name.suffix.lower() in WRITTEN
         if not (whole and bare and "files" in asked and set(asked) <= set(hints)):
@@ -111,6 +113,8 @@ def read_settings(path: Path) -> dict[str, Any]:
     for name, value in asked.items():
         if not holds(hints[name], value):
             raise ValueError(f"{path}: {name!r} cannot be {value!r:.60}: use the file as written")
+    if len(found["sha256"]) != len(asked["files"]):
+        raise ValueError(f"{path}: 'files' and 'sha256' differ in length: use the file as written")
     return found
 
 
@@ -157,11 +161,11 @@ def is_edited(labels: Path, settings: Mapping[str, Any]) -> bool:
     return settings["labels_sha256"] not in (_sum_of(names, marks), _sum_of(safe, marks))
 
 
-def compare(earlier: Mapping[str, Any], settings: Mapping[str, Any], edited: bool) -> None:
+def compare(earlier: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
     """Print that the labels are the same as those of the earlier run, or raise."""
     if earlier["labels_sha256"] != settings["labels_sha256"]:
         raise ValueError("repeated, but the labels differ from those of the earlier run")
-    if edited:
+    if earlier["edited"]:
         raise ValueError(
             f"repeated, and the run gives the same labels, but {earlier['labels']} is not as the "
             "run wrote it"

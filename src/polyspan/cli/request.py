@@ -134,7 +134,8 @@ class Writing:
 
     force: bool = option(False, "replace output files that exist")
     safe_ids: bool = option(False,
-        "write ' before ids that begin with =, +, - or @, which spreadsheets take for formulas",
+        "write ' before names in tables, also those of the report, that begin with =, +, - or @, "
+        "which spreadsheets take for formulas",
     )  # fmt: skip
 
 

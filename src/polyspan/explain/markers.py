@@ -20,6 +20,7 @@ from polyspan.inputs.rows import look
 from polyspan.inputs.views import Views
 from polyspan.io.align import take
 from polyspan.methods.meangraph import MeanGraph
+from polyspan.runtime.messages import is_formula
 
 OPTIMISTIC = (
     "The clusters were made from these features, so the p-values are optimistic: even noise, cut "
@@ -199,8 +200,10 @@ def write_markers(found: Markers, path: str | Path) -> Path:
     return path
 
 
-def csv_text(columns: Mapping[str, Any]) -> str:
+def csv_text(columns: Mapping[str, Any], safe: bool = False) -> str:
     """Columns of equal length as a .csv file, numbers with six digits.
+
+    With ``safe``, text that a spreadsheet would take for a formula gets a ' in front.
 
     Examples
     --------
@@ -208,4 +211,6 @@ def csv_text(columns: Mapping[str, Any]) -> str:
     ['a,b', '1,0.333333', ',0.5']
     """
     table = pd.DataFrame(columns)
+    if safe:
+        table = table.map(lambda one: f"'{one}" if is_formula(one) else one)
     return table.to_csv(index=False, float_format="%.6g", lineterminator="\n")

@@ -83,6 +83,8 @@ def open_known(known: Any, views: Views) -> dict[str, Any]:
     ids = None if views.samples is None else ids_of(views)
     if isinstance(known, str | Path):
         return read_known(known, ids, views.n_samples).columns
+    if hasattr(known, "to_frame") and not is_frame(known):  # a column of pandas
+        known = known.to_frame("known" if known.name is None else known.name)
     if is_frame(known):
         columns = {str(name): known[name].tolist() for name in known}
         if ids is not None:

@@ -165,10 +165,10 @@ def is_kept(j: int, name: str, wanted: Collection[str] | None) -> bool:
     return j == 0 or wanted is None or name in wanted or is_like_id(name)
 
 
-def check_unique(where: object, names: Sequence[str], what: str = "columns") -> None:
+def check_unique(where: object, names: Sequence[str]) -> None:
     """Refuse two columns of one name."""
     if repeated := sorted(name for name, count in Counter(names).items() if count > 1):
-        raise ValueError(f"{where}: several {what} are called {quoted(repeated)}")
+        raise ValueError(f"{where}: several columns are called {quoted(repeated)}")
 
 
 def tell_stand_ins(title: str, matrix: Any, names: Sequence[str] = ()) -> list[str]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from polyspan.atomic import check_name
 from polyspan.io.align import Labels, align, spelling_hint, trimmed
 from polyspan.io.filling import check_imputing, describe, fill
 from polyspan.io.in_memory import check_keys, name_sources
@@ -339,6 +340,7 @@ def check_paths(paths: list[Path]) -> list[Path]:
     if not paths:
         raise ValueError("name at least one file")
     for path in paths:
+        check_name(path)
         check_file(path, BIO)
     real = [path.resolve() for path in paths]
     if twice := [str(path) for path, one in zip(paths, real, strict=True) if real.count(one) > 1]:

@@ -65,19 +65,27 @@ def check_rows(
     ...
     ValueError: a.csv and b.csv share 3 of 3 column names ('anna', 'bert' and 1 more), as if ...
     """
-    columns_, rows = (setting("samples", where) for where in ("columns", "rows"))
-    turn = f"use {columns_} if the samples are in the columns, or {rows} if not"
     for file, name in ids.items():
         if name and is_feature_name(name):
-            raise ValueError(
-                f"{file}: the column {name!r} names features, as if they were the samples: {turn}"
-            )
-    check_shared(columns, turn)
+            raise features_in_rows(file, name)
+    check_shared(columns, _turn())
     if shapes and all(n >= MANY_ROWS and n >= TIMES * d for n, d in shapes.values()):
         notes.append(
             "every table has many more rows than columns; rows are taken to be the samples: if "
             f"they are features, use {setting('samples', 'columns')}"
         )
+
+
+def _turn() -> str:
+    columns, rows = (setting("samples", where) for where in ("columns", "rows"))
+    return f"use {columns} if the samples are in the columns, or {rows} if not"
+
+
+def features_in_rows(file: str, name: str) -> ValueError:
+    """The error for a first column that names features."""
+    return ValueError(
+        f"{file}: the column {name!r} names features, as if they were the samples: {_turn()}"
+    )
 
 
 def check_shared(columns: Mapping[str, Sequence[str]], turn: str) -> None:

@@ -28,7 +28,7 @@ from polyspan.io.containers import annotated_kind, blocks
 from polyspan.io.ids import Table, id_columns, numbers_rows
 from polyspan.io.in_memory import held_tables
 from polyspan.io.one_file import from_variables
-from polyspan.io.orientation import check_labels, check_rows, is_feature_name
+from polyspan.io.orientation import check_labels, check_rows, features_in_rows, is_feature_name
 from polyspan.io.readers import (
     BIO,
     R_FILES,
@@ -72,6 +72,11 @@ class Reading(NamedTuple):
     layers: Sequence[str] = ()
     duplicates: str = "fail"
 
+    @property
+    def same_columns(self) -> str:
+        """What to do with columns of one name; "" if they are samples."""
+        return "" if self.samples == "columns" else self.duplicates
+
 
 def read_parts(
     files: Sequence[Path], how: Reading, notes: list[str], held: Mapping[Path, Any] = NONE_HELD
@@ -80,7 +85,7 @@ def read_parts(
 
     ``held`` are sources in memory, under the names they have among the files.
     """
-    in_memory, indexes = held_tables(held, how.drop, how.id, how.duplicates)
+    in_memory, indexes = held_tables(held, how.drop, how.id, how.same_columns)
     found: dict[str, tuple[Path, str, Any]] = {}
     for path in files:
         if path in in_memory:
@@ -221,9 +226,7 @@ def _annotated(path: Path, data: Any, how: Reading) -> list[Part]:
 
 def _read_tables(path: Path, how: Reading, notes: list[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for name, table in read_tables(
-        path, how.header, how.id, notes, "fail" if how.samples == "columns" else how.duplicates
-    ).items():
+    for name, table in read_tables(path, how.header, how.id, notes, how.same_columns).items():
         if isinstance(table, SparseTable):
             found[name] = table.T if how.samples == "columns" else table
             continue
@@ -320,6 +323,8 @@ def _text_error(path: str, table: Any, words: list[str], first: str, asked: bool
             f"{path}: column {name!r} has commas in its numbers ({found[0]!r}): write decimals "
             "with a point"
         )
+    if name == first and is_feature_name(name) and not asked:
+        return str(features_in_rows(path, name))
     several = len(words) > 1
     told = f"{path}: column {name!r} holds text ({shown})"
     if several:

@@ -430,9 +430,9 @@ def read_matrix_market(path: Path) -> Any:
             float_precision="round_trip",  # all digits
             nrows=count + 1,  # a file may have any number
         ).to_numpy()
-    if len(table) > count:
-        raise ValueError(f"it holds more than the {count} entries that its header names")
-    if len(table) < count:
+    if len(table) != count:
+        if len(table) > count:
+            raise ValueError(f"it holds more than the {count} entries that its header names")
         raise ValueError(f"it holds {len(table)} entries where {count} should be")
     if not stored and symmetry == "general":
         return np.ascontiguousarray(table.reshape((n, d), order="F"))

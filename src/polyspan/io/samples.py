@@ -163,8 +163,11 @@ def match_columns(
     if own is None or wanted is None or list(own) == list(wanted) or len(own) != len(wanted):
         return values  # a wrong number of features is refused later
     known = set(own)
-    if len(known) < len(own):  # repeated names do not tell them apart
-        return values
+    if len(known) < len(own):
+        raise ValueError(
+            f"{view_title(name)} has several features of one name, and not in the order of the "
+            "fit: pass the features in that order, or give each a name of its own."
+        )
     if gone := [feature for feature in wanted if feature not in known]:
         raise ValueError(
             f"{view_title(name)} lacks {plural(len(gone), 'feature')} of the fit "

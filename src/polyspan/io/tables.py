@@ -15,6 +15,8 @@ DUPLICATES = ("fail", "mean", "first", "drop")
 def of_one_name(where: object, names: Sequence[str], how: str, what: str) -> list[list[int]]:
     """The places of every name; of names that are there several times as ``how`` says.
 
+    An empty ``how`` is for names of samples, which are refused.
+
     Examples
     --------
     >>> names = ["TP53", "MYC", "TP53"]
@@ -24,12 +26,13 @@ def of_one_name(where: object, names: Sequence[str], how: str, what: str) -> lis
     places: dict[str, list[int]] = {}
     for j, name in enumerate(names):
         places.setdefault(name, []).append(j)
-    if len(places) < len(names) and how == "fail":
-        several = sorted(name for name, own in places.items() if own[1:])
-        raise ValueError(
-            f"{where}: several {what} are called {quoted(several)}: use "
-            f"{setting('duplicates', 'mean')} if they are one feature, or first or drop"
-        )
+    if len(places) < len(names) and how in ("fail", ""):
+        several = quoted(sorted(name for name, own in places.items() if own[1:]))
+        advice = "give every sample an id of its own"
+        if how:
+            mean = setting("duplicates", "mean")
+            advice = f"use {mean} if they are one feature, or first or drop"
+        raise ValueError(f"{where}: several {what} are called {several}: {advice}")
     if how == "first":
         return [own[:1] for own in places.values()]
     return [own for own in places.values() if how != "drop" or len(own) == 1]

@@ -51,6 +51,7 @@ class Content(NamedTuple):
     command: str = ""
     repeat: str = ""
     title: str = ""
+    safe_ids: bool = False  # whether tables are safe to open in a spreadsheet
 
 
 def check_content(

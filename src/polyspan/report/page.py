@@ -143,7 +143,8 @@ def _data(c: Content, m: dict[str, Any]) -> dict[str, Any]:
     ]
     between = m["affinity"] is not None and len(c.clusters) <= MOST_BETWEEN
     return {
-        "n": len(c.ids), "ids": c.ids, "codes": packed(c.codes, "u2"), "axes": axes[0],
+        "n": len(c.ids), "safe": c.safe_ids, "ids": c.ids,
+        "codes": packed(c.codes, "u2"), "axes": axes[0],
         "certainty": packed(np.round(m["certainty"] * 10000), "u2"),
         "second": None if m["second"] is None else packed(m["second"], "i2"),
         "maps": [{"name": name, "axes": two[:2]}

@@ -70,6 +70,7 @@ def write_report(
     figures: str | Path | None = None,
     picture: str | Path | None = None,
     force: bool = False,
+    safe_ids: bool = False,
     date: datetime | None = None,
 ) -> Path:
     """Write one HTML file that shows what the clusters are and how sure one may be.
@@ -121,6 +122,9 @@ def write_report(
         One picture (.png, .svg or .pdf) of the map, the consensus matrix and the best features.
     force : bool, default=False
         Replace ``path``, ``picture`` and files in ``figures``, if they exist.
+    safe_ids : bool, default=False
+        Write ' before names that begin with =, +, - or @ in every .csv table, also those of the
+        page: spreadsheets take them for formulas.
     date : datetime, optional
         Date on the page; None is ``SOURCE_DATE_EPOCH`` of the environment, or now. Everything else
         on the page depends only on the input.
@@ -165,8 +169,10 @@ def write_report(
     )  # fmt: skip
     folder = None if figures is None else check_folder(figures, force)
     drawn = None if picture is None else _check_path(check_figure_path(picture), force)
-    content = content._replace(command=str(command), repeat=str(repeat), title=str(title))
-    text = build_page(content, _date(date))
+    content = content._replace(
+        command=str(command), repeat=str(repeat), title=str(title), safe_ids=safe_ids
+    )
+    text = build_page(content, date_words(date))
     _check_path(path, force)  # it may have been created in the meantime
     with replacing(path) as part:
         part.write_text(text, "utf-8", newline="\n")
@@ -184,9 +190,17 @@ def _check_path(path: Path, force: bool) -> Path:
     return path
 
 
-def _date(date: datetime | None) -> str:
+def date_words(date: datetime | None = None) -> str:
+    """The date on a page; see `write_report`."""
     if date is None:
-        date = datetime.fromtimestamp(int(os.environ.get("SOURCE_DATE_EPOCH", time.time())), UTC)
+        seconds = os.environ.get("SOURCE_DATE_EPOCH", f"{time.time():.0f}")
+        try:
+            date = datetime.fromtimestamp(int(seconds), UTC)
+        except (ValueError, OverflowError, OSError) as error:
+            raise ValueError(
+                f"SOURCE_DATE_EPOCH={seconds!r} is no number of seconds since 1970: set it to one, "
+                "or leave it out"
+            ) from error
     if date.tzinfo is not None:
         date = date.astimezone(UTC)
     return date.strftime("%Y-%m-%d %H:%M") + (" UTC" if date.tzinfo is not None else "")
@@ -220,7 +234,7 @@ def write_figures(content: Content, folder: Path) -> None:
     try:
         with replacing_all([*tables, *figures]) as parts:
             for path, columns in tables.items():
-                parts[path].write_text(csv_text(columns), "utf-8", newline="")
+                parts[path].write_text(csv_text(columns, content.safe_ids), "utf-8", newline="")
             for path, figure in figures.items():
                 write_figure(figure, parts[path], path.suffix[1:], dpi=200)
     except BaseException:

@@ -2,6 +2,8 @@
 
 import difflib
 import inspect
+import os
+import re
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -11,10 +13,21 @@ from itertools import islice
 from typing import Any
 
 OURS = ("polyspan", "sklearn")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _one_at_a_time = threading.RLock()
 # The thread in whose block this one is: itself, or the one that started it.
 _holder: ContextVar[int | None] = ContextVar("polyspan_holder", default=None)
 _told: ContextVar[list[str] | None] = ContextVar("polyspan_told", default=None)
+
+
+def _renew_lock() -> None:
+    """Forget who holds the lock: a thread of the parent process, which a fork does not have."""
+    global _one_at_a_time
+    _one_at_a_time = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
 
 
 @contextmanager
@@ -130,6 +143,30 @@ def one_line(error: BaseException) -> str:
     ('no more data', 'EOFError')
     """
     return next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+
+
+def is_formula(text: object) -> bool:
+    """Whether a spreadsheet takes a text for a formula; a negative number is none.
+
+    Examples
+    --------
+    >>> is_formula("=1+1"), is_formula("-2.5"), is_formula(3)
+    (True, False, False)
+    """
+    if not isinstance(text, str) or not text.startswith(("=", "+", "-", "@")):
+        return False
+    return not text[1:].replace(".", "", 1).isdecimal()
+
+
+def printable(text: object) -> str:
+    r"""A text without characters that change a terminal, which ids may hold.
+
+    Examples
+    --------
+    >>> printable("\x1b[31mred")
+    '\\x1b[31mred'
+    """
+    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], str(text))
 
 
 def plural(count: int, noun: str, several: str = "") -> str:

@@ -50,7 +50,7 @@ def run_tasks(
             with threadpool_limits(1, "openmp"):  # OpenMP's limit is per thread
                 while True:
                     with lock:
-                        if not waiting:
+                        if not waiting or (deadline and time.perf_counter() > deadline):
                             return
                         number = waiting.popleft()
                         busy.add(me)

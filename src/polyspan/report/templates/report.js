@@ -530,7 +530,8 @@
   }
   function toCsv(rows) {
     const field = (value) => {
-      const text = value === null || value === undefined ? "" : String(value);
+      let text = value === null || value === undefined ? "" : String(value);
+      if (data.safe && /^[=+@-]/.test(text) && isNaN(text)) text = "'" + text;
       return /[",\r\n]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text;
     };
     return rows.map((row) => row.map(field).join(",")).join("\n") + "\n";
