@@ -119,7 +119,9 @@ def rank_members(
 
 
 def score_of(agreement: np.ndarray, modularities: np.ndarray) -> np.ndarray:
-    """Score of every member, as in `rank_members`; other rules are tried in `benchmarks/label_free.py`.
+    """Score of every member, as in `rank_members`.
+
+    Other rules are tried in `benchmarks/label_free.py`.
 
     Examples
     --------
