@@ -66,7 +66,7 @@ def rank_members(
     among them (a family in one scaling) has one vote, but like members tend to err together: a
     family with g groups there has the root of g votes.
 
-    How the rule was chosen, and what else was tried: `benchmarks/rule.py`.
+    How the rule was chosen, and what else was tried: `benchmarks/label_free.py`.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def rank_members(
 
 
 def score_of(agreement: np.ndarray, modularities: np.ndarray) -> np.ndarray:
-    """Score of every member, as in `rank_members`; other rules are tried in `benchmarks/rule.py`.
+    """Score of every member, as in `rank_members`; other rules are tried in `benchmarks/label_free.py`.
 
     Examples
     --------
