@@ -50,8 +50,8 @@ class SelfGraph(TakesKernels, InNumPy, OnDevice):
     lam : float, default=1.0
         Weight of the squared coefficients, in units of the mean squared length of the samples;
         smaller where clusters are thin and noise is low.
-    n_neighbors : int, default=0
-        Neighbors in the graph that is added for every view; 0 adds none.
+    n_neighbors : int or None, default=None
+        Neighbors in the graph that is added for every view; None adds none.
     scale : {"unit", "standard+unit", "standard", None} or one per view, default="unit"
         Scaling of the views. Subspaces go through the origin: without unit length, long samples
         count more.
