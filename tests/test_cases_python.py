@@ -73,16 +73,17 @@ REFUSED = {
     "ids share nothing": (
         lambda: grmsc().fit([A, B.rename(index=lambda one: f"p{one}")]),
         "^no sample is in every view by its id .view 0 has 'm0', 'm1', 'm2', ...; "
-        "view 1 has 'pm0', .*: give all tables the same ids in their index",
+        "view 1 has 'pm0', .*: 40 agree with id_trim='.p'; "
+        "give all tables the same ids in their index",
     ),
     "ids in a column": (
         lambda: grmsc().fit([numbered(A), numbered(B).iloc[SHUFFLED]]),
-        r"^Column 'sample_id' holds the same whole numbers in every view, all different: if it is "
-        r"the id, use it as the index \(set_index\('sample_id'\) of pandas\), otherwise drop it",
+        "^column 'sample_id' holds the same whole numbers, all different, in every view: if these "
+        "are the ids, use them as the index .set_index of pandas., otherwise drop them",
     ),
     "ids in a column of polars": (
         lambda: grmsc().fit([pl.from_pandas(numbered(one)) for one in (A, B2)]),
-        "^Column 'sample_id' holds the same whole numbers in every view",
+        "^column 'sample_id' holds the same whole numbers, all different, in every view",
     ),
     "values under a mask": (
         lambda: grmsc().fit([np.ma.masked_less(DATA.views[0], -1), B]),

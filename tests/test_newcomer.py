@@ -11,6 +11,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from polyspan.cli.main import main
+from polyspan.datasets import load_dataset
 from polyspan.io.readers import read_r
 
 pytestmark = pytest.mark.slow
@@ -22,13 +23,10 @@ def mice(omics_dir, tmp_path_factory):
     folder = tmp_path_factory.mktemp("mice")
     found = read_r(omics_dir / "nutrimouse.rda")["nutrimouse"]
     (folder / "nutrimouse.rda").write_bytes((omics_dir / "nutrimouse.rda").read_bytes())
-    rng = np.random.default_rng(0)
     for name in ("gene", "lipid"):
         values = found[name].to_numpy(float)
         table = pd.DataFrame(values, range(1, 41), found[name].columns)
         as_r_writes(table.T, folder / f"{name}.csv")
-        holed = table.mask(rng.random(table.shape) < 0.03)
-        as_r_writes(holed.T, folder / f"{name}_holes.csv")
         table.to_csv(folder / f"{name}_rows.csv", index_label="mouse")
         shuffled = table.sample(frac=1, random_state=len(name))
         shuffled.to_csv(folder / f"{name}_shuffled.csv", index_label="mouse")
@@ -56,7 +54,8 @@ def labels(folder, *arguments):
     options = [one for one in arguments if "." not in one]
     out = folder / "labels.csv"
     paths = [str(folder / one) for one in files]
-    assert main(["fit", *paths, *options, "--clusters", "2", "--force", "--out", str(out)]) == 0
+    number = [] if "--clusters" in options else ["--clusters", "2"]
+    assert main(["fit", *paths, *options, *number, "--force", "--out", str(out)]) == 0
     with out.open(newline="", encoding="utf-8") as stream:
         return {row[0]: int(row[1]) for row in list(csv.reader(stream))[1:]}
 
@@ -83,14 +82,21 @@ def test_all_rows_shuffled(mice):
     assert agreement(clean, labels(folder, "gene_shuffled.csv", "lipid_shuffled.csv", *QUICK)) == 1
 
 
-def test_three_percent_missing(mice):
-    """By the default of `polyspan fit`, filled in both ways."""
-    folder, _ = mice
-    clean = labels(folder, "gene.csv", "lipid.csv", "--samples", "columns")
+def test_three_percent_missing(tmp_path):
+    """By the default of `polyspan fit`, filled in both ways: 150 tumors."""
+    rng, data = np.random.default_rng(0), load_dataset("breast_tcga")
+    files, holed = [], []
+    for name, X in zip(data.view_names, data.views, strict=True):
+        table = pd.DataFrame(X).add_prefix(name)
+        holes = table.mask(rng.random(table.shape) < 0.03)
+        for kind, one in (("", table), ("holes", holes)):
+            one.rename(index="t{}".format).to_csv(tmp_path / f"{name}{kind}.csv", index_label="id")
+        files.append(f"{name}.csv")
+        holed.append(f"{name}holes.csv")
+    clean = labels(tmp_path, *files, "--clusters", "3")
     for how in ("median", "knn"):
-        options = ["--samples", "columns", "--impute", how]
-        holed = labels(folder, "gene_holes.csv", "lipid_holes.csv", *options)
-        assert agreement(clean, holed) >= 0.8, how
+        found = labels(tmp_path, *holed, "--clusters", "3", "--impute", how)
+        assert agreement(clean, found) >= 0.8, how
 
 
 def agreement(one, other):
