@@ -102,7 +102,9 @@ def test_equals_the_literal_recursion(iterations, lam_components):
 
 def test_as_released_equals_the_rule_of_the_program_on_3_sources(data_dir):
     data = load_dataset("three_sources")
-    wanted, _ = literal([_zscore(X, "") for X in data.views], 6, 15, 1.0, 20)
+    Xs = [_zscore(X, "") for X in data.views]
+    wanted, _ = literal(Xs, 6, 15, 1.0, 20)
+    assert_allclose(solve_gmc(Xs, 6, as_released=True)[0], wanted, rtol=0, atol=1e-6)
     one, two = (GMC(6, as_released=released).fit(data.views) for released in (True, False))
     assert_allclose(one.affinity_matrix_, (wanted + wanted.T) / 2, rtol=0, atol=1e-6)
     assert np.abs(two.affinity_matrix_ - one.affinity_matrix_).max() > 0.1
