@@ -400,7 +400,7 @@ one thread. The rows were measured from {days}; of rows measured again the last 
   LMSC has two references, for the program and for the program with its sign corrected (`as_released='corrected'`). The others have one for the program only: their rows without
   `as_released` show how much the difference matters. FPMVS as released follows a related program. CSMSC is the one method whose default is the program.
 - PSSV, JointGraph, DSSMSC and GLMSC are cited by the GRMSC paper, not compared with. Only DSSMSC has a public program; its setting for BBCSport is our default, and it was not run. Their figures here are ours on every data set of up to
-  2,000 samples; a row that is not run would have taken more than about a minute per fit.
+  2,000 samples; those that are not run take long, as every seed of DSSMSC and of networks needs its own fit, and are still to be measured.
 - CSMSC, LMSC (both rows) and TSVDMSC as released: constants, order of steps and stopping rules are taken from the authors' programs (CSMSC: their repository; LMSC and TSVDMSC: copies in
   repositories of others). Before this version, CSMSC's `rho` and `mu0`, TSVDMSC's variant and LMSC's stopping rule had been fitted to the figures here. The choice that CSMSC follows the program
   by default was made with its figures known. LTMSC, MCGC, MLRSSC and SSC as released follow the public sources of their programs, too. What the three papers themselves print was not available: TSVDMSC's `mu0` without `as_released`, 1e-5, is second-hand.
