@@ -66,10 +66,25 @@ def test_a_changed_row_changes_the_pages(results, pages, monkeypatch):
     assert all(make() != page for make, page in zip(makers, plain, strict=True))
 
 
-def test_a_changed_table_changes_the_sentence_in_the_readme(results, monkeypatch):
-    said = "holds the number of classes, within 1 or 10%, on 8 of 9 data sets; its first number is"
-    monkeypatch.setattr(results.page_tables, "rows_for", lambda name: [{"1": "4 of 9", "5": "8"}])
-    assert results.section("readme_list").endswith(f"{said} right on 4.")
+def test_a_changed_count_changes_the_sentence_in_the_readme(results, monkeypatch):
+    right = {"first": [True, False, False, False], "list": [True] * 4, "fixed list": [False] * 4}
+    monkeypatch.setitem(sys.modules, "label_free", SimpleNamespace(counted=lambda: right))
+    said = "within 1 or 10%, in 100% of the runs; its first number is right in 25%."
+    assert results.section("readme_list").endswith(said)
+
+
+def test_gaps_are_to_the_best_of_the_alternatives(monkeypatch, tmp_path):
+    label_free = benchmark("label_free")
+    monkeypatch.setattr(label_free, "ROWS", tmp_path / "rows.csv")
+    lines = ["data,seed,n,classes,method,nmi,numbers"]
+    for method, nmi in {"consensus": 0.8, "SNF": 0.7, "MeanGraph": 0.9}.items():
+        lines += [f"a,{seed},9,3,{method},{nmi + seed / 10:.1f}," for seed in (0, 1)]
+    lines += ["a,0,9,3,count,,7 2 5"]
+    label_free.ROWS.write_text("\n".join(lines) + "\n")
+    (row,) = label_free.table()
+    assert (row["consensus"], row["sd"], row["SNF"]) == ("0.850", "0.050", "0.750")
+    assert row["gap to the best of the six"] == "-0.100"
+    assert label_free.counted() == {"first": [False], "list": [True], "fixed list": [True]}
 
 
 # --- pictures ---

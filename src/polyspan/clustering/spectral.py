@@ -20,6 +20,8 @@ from polyspan.solvers.eigen import eigh, highest_eigenpairs
 
 RandomState = int | np.random.RandomState | None
 EXACT_BELOW = 3000  # samples up to which a dense eigensolver is used
+SPARSE_BELOW = 1000  # likewise of sparse graphs, if few eigenvectors are wanted: a share of
+FEW_VECTORS = 1 / 20  # the samples
 FEW = 2_000  # rows; beyond, scikit-learn's k-means takes as long with one restart after the other
 
 
@@ -77,12 +79,19 @@ def graph_eigenvectors(W: Array, n_clusters: int) -> tuple[np.ndarray, np.ndarra
         root = inverse_root(degrees)
         N = root[:, None] * W * root[None, :]
     n, on_device = W.shape[0], not (sp.issparse(W) or is_numpy_array(W))
-    if n > EXACT_BELOW and n_clusters < n // 4 and not on_device:
+    if _iterates(W, n_clusters) and not on_device:
         start = np.random.RandomState(0).uniform(size=n)  # fixed: the result is a function of N
         with suppress(ArpackNoConvergence):  # many equal eigenvalues: many pieces without links
             return *eigsh(N, n_clusters, which="LA", v0=start.astype(N.dtype)), degrees
     w, Y = highest_eigenpairs(N.toarray() if sp.issparse(N) else N, n_clusters)
     return to_numpy(w), to_numpy(Y), to_numpy(degrees)
+
+
+def _iterates(W: Array, c: int) -> bool:
+    """Whether c eigenvectors are found by Lanczos iterations."""
+    n = W.shape[0]
+    sparse = sp.issparse(W) and n > SPARSE_BELOW and c <= FEW_VECTORS * n
+    return sparse or (n > EXACT_BELOW and c < n // 4)
 
 
 def _piece_eigenvectors(W: Any, degrees: np.ndarray, c: int) -> np.ndarray | None:
@@ -91,7 +100,7 @@ def _piece_eigenvectors(W: Any, degrees: np.ndarray, c: int) -> np.ndarray | Non
     All pieces have the eigenvalue 1, and of equal eigenvalues ARPACK returns arbitrary vectors,
     other ones each time; these are exact, of the c pieces with most samples.
     """
-    if W.shape[0] <= EXACT_BELOW:
+    if not _iterates(W, c):
         return None
     _, piece = connected_components(W, directed=False)
     sizes = np.bincount(piece, weights=degrees > 0)
