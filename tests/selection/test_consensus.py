@@ -585,7 +585,7 @@ def test_a_budget_of_nothing_gives_the_answer_of_one_member(planted):
     assert statuses == ["ok"] + ["not run"] * 19
     assert {row["reason"] for row in found.table_[1:]} == {"the budget of 0 s was spent"}
     assert clustering_scores(found.member_labels_[0], found.labels_)["acc"] == 1.0
-    np.testing.assert_array_equal(found.member_labels_[0], found.best_estimator_.labels_)
+    assert not hasattr(found.best_estimator_, "labels_")  # no time is left to fit it again
     assert found.structure_ == LATE
 
 

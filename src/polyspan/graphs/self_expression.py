@@ -18,7 +18,7 @@ matter.
 
 Among more than 5,000 samples the links of each are sought among its 100 nearest: time and memory
 are linear in their number, but for the search of the nearest. Views of so many samples are first
-projected to their 500 leading directions, if they have more columns.
+projected to their 200 leading directions, if they have more columns.
 
 Reference: C.-Y. Lu, H. Min, Z.-Q. Zhao, L. Zhu, D.-S. Huang, S. Yan, "Robust and efficient subspace
 segmentation via least squares regression", ECCV 2012.
@@ -41,7 +41,8 @@ from polyspan.runtime.devices import move_arrays
 from polyspan.runtime.threads import bounds
 
 EXACT_UP_TO = 5_000  # samples
-DIRECTIONS = 500  # that are kept of more samples
+DIRECTIONS = 200  # that are kept of more samples
+PASSES = 2  # over the samples, that the directions are made better by
 AMONG = 100  # nearest of every sample, that its links are sought among
 BLOCK = 2**22  # entries of H that are held at a time
 
@@ -87,7 +88,7 @@ def _self_graph(what: tuple[float, int, str | None], Xs: Sequence[Any]) -> sp.cs
     k, near = min(k, m - 1), None
     if m > EXACT_UP_TO:
         near = _candidates(X, device)
-        X, d = X @ _directions(X), min(d, DIRECTIONS)
+        (X,), d = projected(X), min(d, DIRECTIONS)
     F, Y = _factors(X, lam, device)
     parts, counts = [], np.zeros(n, dtype=np.int64)
     for start, stop in bounds(m, max(1, BLOCK // (m if near is None else AMONG * d))):
@@ -121,20 +122,28 @@ def expressed(X: Any, new: Any, lam: float, n_kept: int) -> sp.csr_array:
     n, m = X.shape[0], new.shape[0]
     (there, X), (rows, Q) = present(X), present(new)
     if len(there) > EXACT_UP_TO:
-        V = _directions(X)
-        X, Q = X @ V, Q @ V
+        X, Q = projected(X, Q)
     F, Y = _factors(X, lam, None)
     C = np.abs(Q @ F.T if Y is not None else (Q @ X.T) @ F)
     i, j, values = _largest(C, min(n_kept, len(there)))
     return normalized_rows(sp.csr_array((values, (rows[i], there[j])), shape=(m, n)))
 
 
-def _directions(X: Any) -> Any:
-    """The leading directions of a view, in columns; they do not depend on the order of rows."""
-    d = X.shape[1]
-    if d <= DIRECTIONS:
-        return sp.eye_array(d, format="csr")
-    return randomized_svd(X, DIRECTIONS, random_state=0)[2].T
+def projected(X: Any, *others: Any) -> list[Any]:
+    """Views of many columns in the leading directions of the first; others stay as they are.
+
+    What is found does not depend on the order of the rows.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(30, 300))
+    >>> [Y.shape for Y in projected(X, X[:2])]
+    [(30, 30), (2, 30)]
+    """
+    if X.shape[1] <= DIRECTIONS:
+        return [X, *others]
+    V = randomized_svd(X, min(DIRECTIONS, X.shape[0]), n_iter=PASSES, random_state=0)[2].T
+    return [np.asarray(Y @ V) for Y in (X, *others)]
 
 
 def _factors(X: Any, lam: float, device: str | None) -> tuple[Any, Any]:

@@ -162,7 +162,8 @@ class ConsensusClusterer(Placing, TakesFiles):
     evidence_ : dict
         What `count_clusters` measured; empty if the number was given.
     best_estimator_ : estimator
-        The member in the consensus whose own ``labels_`` are nearest to it, fitted.
+        The member in the consensus whose own ``labels_`` are nearest to it, fitted unless the
+        budget was spent.
 
     Notes
     -----
@@ -265,14 +266,17 @@ class ConsensusClusterer(Placing, TakesFiles):
                 tell=tell,
                 others=[partial(_tested, part, scalings[0], seed, deadline)],
             )
+            ran_in = {members[number].scaling for number in fits.ran}
+            by_scaling = {s: X for s, X in by_scaling.items() if s in ran_in} or by_scaling
             near, graphs = evidence_graphs(by_scaling, self.device)
             ran = [fits.table[number] for number in fits.ran]
             merge = merging(views if large else None, c, seed)
             merged = merge_members(ran, fits.labels, graphs, merge, part.rows)
             rivals = find_rivals(fits.labels, ran, merged.labels, graphs, c, seed, merge, part.rows)
             best = clone(members[fits.ran[merged.nearest]].estimator).set_params(**given)
-            with recording():  # the table has what it says
-                best.fit(views)
+            if self.budget is None or time.perf_counter() < started + self.budget:
+                with recording():  # the table has what it says
+                    best.fit(views)
             others = {} if large else _other_numbers(views, c, evidence)
         late = LATE if self.budget is not None else f"not tested: {INTERRUPTED}"
         structure = structure or untested(part.views.names, late)
@@ -292,7 +296,7 @@ class ConsensusClusterer(Placing, TakesFiles):
             "modularity_": quality[:, 0].tolist(),
             "view_weights_": _weights(part.views.names, quality),
             "best_estimator_": best,
-            **kept_for_placing(part.views, scalings, near),
+            **kept_for_placing(part.views, list(by_scaling), near),
             **({"_drawn": part.rows} if large else {}),
         }
         return Labels(merged.labels, extras=learned, complaints=complaints)

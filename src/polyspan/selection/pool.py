@@ -15,7 +15,7 @@ from sklearn.utils import get_tags
 
 from polyspan.base import MultiViewClusterer, OnDevice
 from polyspan.graphs.knn import present
-from polyspan.graphs.self_expression import EXACT_UP_TO
+from polyspan.graphs.self_expression import EXACT_UP_TO, projected
 from polyspan.inputs.scaling import Scaling, numpy_views
 from polyspan.inputs.views import Views
 from polyspan.methods.anchor_grmsc.estimator import AnchorGRMSC
@@ -150,6 +150,8 @@ def _short(scaling: Sequence[Scaling]) -> Any:
 def prepared(views: Views, scaling: tuple[Scaling, ...]) -> Views:
     """Scale the views, once for all members; wide ones get fewer columns with the same products.
 
+    Of more than 5,000 samples these are about the same: the views' leading directions are kept.
+
     Examples
     --------
     >>> X = np.random.default_rng(0).normal(size=(4, 100))
@@ -164,8 +166,8 @@ def prepared(views: Views, scaling: tuple[Scaling, ...]) -> Views:
 def reduced(X: Any) -> Any:
     """Rows with the same inner products, and so distances, in at most n columns: a Cholesky factor.
 
-    Only views of up to 5,000 samples with more than twice as many columns are reduced. A sample
-    that lacks the view stays a row of NaN.
+    Up to 5,000 samples, only views with more than twice as many columns are reduced; of more
+    samples the leading directions are kept. A sample that lacks the view stays a row of NaN.
 
     Examples
     --------
@@ -174,9 +176,11 @@ def reduced(X: Any) -> Any:
            [5.]])
     """
     n, d = X.shape
-    if n > EXACT_UP_TO or d <= WIDE * n:
-        return X
     there, rows = present(X)
+    if n > EXACT_UP_TO and len(there) == n:
+        return projected(X)[0]
+    if d <= WIDE * n:
+        return X
     L, order, rank, _ = dpstrf(gram(rows.astype(np.float64)), lower=1)
     found = np.full((n, rank), np.nan)
     found[there[order - 1]] = np.tril(L)[:, :rank]
