@@ -225,7 +225,8 @@ def _add(database: sqlite3.Connection, path: Path, rows: Iterable[Mapping[str, A
 
 def _read(path: Path) -> tuple[list[Row], list[str]]:
     """The rows of a database, and words for each place where some are lost."""
-    texts, wanted, error, empty = [], 0, None, False
+    texts, wanted, empty = [], 0, False
+    error: Exception | None = None
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
             database.text_factory = bytes
@@ -233,7 +234,7 @@ def _read(path: Path) -> tuple[list[Row], list[str]]:
             if not empty:
                 ((wanted,),) = database.execute("select coalesce(max(seq), 0) from sqlite_sequence")
                 texts = [text for (text,) in database.execute("select row from rows")]
-    except sqlite3.DatabaseError as problem:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as problem:  # of a message with damage in it
         if getattr(problem, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_CANT")):
             raise OSError(f"{path} cannot be read: {problem}") from problem
         error = problem

@@ -263,6 +263,13 @@ def test_a_database_that_looks_empty_is_searched(whole, path):
     assert told(read_rows, path) == ([], "")
 
 
+def test_a_name_that_is_no_text_costs_no_row(whole, path):
+    """SQLite names it in its own words, which Python cannot read then."""
+    data = whole.read_bytes().replace(b"tablerowsrows", b"table\xc0owsrows")
+    path.write_bytes(data.replace(b"CREATE TABLE rows", b"CREATE TABLX rows"))
+    assert len(read_rows(path, tell=lambda _: None)) == len(read_rows(whole))
+
+
 def test_the_lost_row_is_named(whole, path):
     data = whole.read_bytes()
     start, end = spans(data)[3]
