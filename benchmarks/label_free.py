@@ -47,10 +47,8 @@ from polyspan.selection.evidence import evidence_graphs, view_modularity
 from polyspan.selection.pool import prepared
 
 ROWS = Path(__file__).parent / "results" / "label_free.csv"
-FEW, MANY = (
-    1000,
-    5000,
-)  # samples: five seeds up to the first, three beyond; no SNF beyond the second
+# Samples: five seeds up to the first, three beyond; no SNF beyond the second.
+FEW, MANY = 1000, 5000
 MADE = ("wine", "rings")
 BUNDLED = ("digits", "nuclei")  # parts of them are examples
 CONSENSUS = "consensus"
@@ -168,9 +166,8 @@ def try_rules(names: list[str] | None) -> None:
         with sharing():
             model = ConsensusClusterer(c, random_state=0, n_jobs=-1).fit(X)
             views = check_views(X)
-            graphs = evidence_graphs([prepared(views, scaling) for scaling in two_scalings(views)])[
-                1
-            ]
+            scaled = {scaling: prepared(views, scaling) for scaling in two_scalings(views)}
+            _, graphs = evidence_graphs(scaled)
         rows = [row for row in model.table_ if row["status"] == "ok"]
         quality = np.array([view_modularity(graphs, one) for one in model.member_labels_])
         for pool, score, share in itertools.product(POOLS, SCORES, SHARES):

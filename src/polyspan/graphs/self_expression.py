@@ -31,6 +31,7 @@ import numpy as np
 import scipy.sparse as sp
 from array_api_compat import array_namespace, is_numpy_array
 from scipy.linalg.lapack import dpotrf, dpotri
+from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import randomized_svd
 
 from polyspan.graphs import ties
@@ -41,9 +42,10 @@ from polyspan.runtime.devices import move_arrays
 from polyspan.runtime.threads import bounds
 
 EXACT_UP_TO = 5_000  # samples
-DIRECTIONS = 200  # that are kept of more samples
+# Of more samples. Chosen for time alone: 10,309 cells x 25,734 peaks in a budget of 60 s.
+DIRECTIONS = 200  # that are kept
 PASSES = 2  # over the samples, that the directions are made better by
-AMONG = 100  # nearest of every sample, that its links are sought among
+AMONG = 100  # nearest of every sample, that its links are sought among: 50 lost a little on faces
 BLOCK = 2**22  # entries of H that are held at a time
 
 
@@ -107,7 +109,9 @@ def _self_graph(what: tuple[float, int, str | None], Xs: Sequence[Any]) -> sp.cs
         parts.append((there[j], values))
     columns, values = (np.concatenate(several) for several in zip(*parts, strict=True))
     ends = np.append(0, np.cumsum(counts))
-    return normalized_rows(sp.csr_array((values, columns, ends), shape=(n, n)))
+    graph = sp.csr_array((values, columns, ends), shape=(n, n))
+    graph.eliminate_zeros()
+    return normalize(graph, norm="l1")
 
 
 def expressed(X: Any, new: Any, lam: float, n_kept: int) -> sp.csr_array:
@@ -126,7 +130,7 @@ def expressed(X: Any, new: Any, lam: float, n_kept: int) -> sp.csr_array:
     F, Y = _factors(X, lam, None)
     C = np.abs(Q @ F.T if Y is not None else (Q @ X.T) @ F)
     i, j, values = _largest(C, min(n_kept, len(there)))
-    return normalized_rows(sp.csr_array((values, (rows[i], there[j])), shape=(m, n)))
+    return normalize(sp.csr_array((values, (rows[i], there[j])), shape=(m, n)), norm="l1")
 
 
 def projected(X: Any, *others: Any) -> list[Any]:
@@ -183,19 +187,3 @@ def _candidates(X: Any, device: str | None) -> np.ndarray:
     places = np.arange(found.nnz) - np.repeat(found.indptr[:-1], np.diff(found.indptr))
     ids[entry_rows(found), places] = found.indices
     return ids
-
-
-def normalized_rows(A: sp.csr_array) -> sp.csr_array:
-    """Rows that sum to 1; those of zeros stay.
-
-    Examples
-    --------
-    >>> normalized_rows(sp.csr_array(np.array([[1.0, 3.0], [0.0, 0.0]]))).toarray()
-    array([[0.25, 0.75],
-           [0.  , 0.  ]])
-    """
-    sums = np.asarray(A.sum(axis=1)).ravel()
-    shares = A.data / np.repeat(np.where(sums > 0, sums, 1), np.diff(A.indptr))
-    graph = sp.csr_array((shares, A.indices, A.indptr), shape=A.shape)
-    graph.eliminate_zeros()
-    return graph

@@ -15,7 +15,7 @@ from sklearn.utils import get_tags
 
 from polyspan.base import MultiViewClusterer, OnDevice
 from polyspan.graphs.knn import present
-from polyspan.graphs.self_expression import EXACT_UP_TO, projected
+from polyspan.graphs.self_expression import DIRECTIONS, EXACT_UP_TO, projected
 from polyspan.inputs.scaling import Scaling, numpy_views
 from polyspan.inputs.views import Views
 from polyspan.methods.anchor_grmsc.estimator import AnchorGRMSC
@@ -30,11 +30,11 @@ from polyspan.progress import Tell
 from polyspan.runtime.arrays import gram
 from polyspan.runtime.messages import own_warnings, recording, warn_user
 from polyspan.runtime.tasks import INTERRUPTED, keeps_partial, run_tasks
+from polyspan.selection.evidence import NEIGHBORS
 
 Params = dict[str, Any]
 Row = dict[str, Any]  # of the table
 
-NEIGHBORS = 10
 RESTARTS = 5  # of k-means: what one restart misses, the other members find
 WIDE = 2  # times as many columns as samples
 ANCHORS = 100  # of AnchorGRMSC, or five per cluster
@@ -116,7 +116,9 @@ def default_pool(
                 estimator.device = device
             kind = family or estimator.family or type(estimator).__name__
             if not lacking or get_tags(estimator).missing_views:
-                members.append(Member(estimator, kind, scaling))
+                # FastMICE draws columns, which mean something only as they are given.
+                own = isinstance(estimator, FastMICE)
+                members.append(Member(estimator, kind, None if own else scaling))
     return members
 
 
@@ -177,14 +179,16 @@ def reduced(X: Any) -> Any:
     """
     n, d = X.shape
     there, rows = present(X)
-    if n > EXACT_UP_TO and len(there) == n:
-        return projected(X)[0]
-    if d <= WIDE * n:
+    if d <= (DIRECTIONS if n > EXACT_UP_TO else WIDE * n):
         return X
-    L, order, rank, _ = dpstrf(gram(rows.astype(np.float64)), lower=1)
-    found = np.full((n, rank), np.nan)
-    found[there[order - 1]] = np.tril(L)[:, :rank]
-    return found.astype(X.dtype)
+    if n > EXACT_UP_TO:
+        Y = projected(rows)[0]
+    else:
+        L, order, rank, _ = dpstrf(gram(rows.astype(np.float64)), lower=1)
+        there, Y = there[order - 1], np.tril(L)[:, :rank]
+    found = np.full((n, Y.shape[1]), np.nan, dtype=X.dtype)
+    found[there] = Y
+    return found
 
 
 # ---- fits ----------------------------------------------------------------------------------------
